@@ -150,9 +150,8 @@ class Node {
     const bool function = marked != nullptr ? marked->i != 0 : std::strcmp(kernel.op, "Function") == 0;
     definition_ = std::string("{\"kind\":\"") + (function ? "function" : "aten") +
                   "\",\"call\":" + quoted(text("call").c_str()) + ",\"file\":" + quoted(text("file").c_str()) +
-                  ",\"module\":" + quoted(text("module").c_str()) +
-                  ",\"arguments\":" + text("arguments") + ",\"backward\":" + (gradient ? "true" : "false") +
-                  ",\"threads\":" + std::to_string(c->threads) +
+                  ",\"module\":" + quoted(text("module").c_str()) + ",\"arguments\":" + text("arguments") +
+                  ",\"backward\":" + (gradient ? "true" : "false") + ",\"threads\":" + std::to_string(c->threads) +
                   ",\"wanted\":" + listed(gradient ? c->attr(c, "wanted") : nullptr) +
                   ",\"arriving\":" + listed(gradient ? c->attr(c, "arriving") : nullptr);
     if (!operands("inputs", c->inputs, c->input_count) || !operands("outputs", c->outputs, c->output_count))
@@ -227,15 +226,15 @@ constexpr ssp_attr_info attribute(const char* name, std::int32_t kind, bool requ
 }
 
 constexpr ssp_attr_info kForward[] = {
-    attribute("call", SSP_ATTR_STRING, true),  attribute("arguments", SSP_ATTR_STRING, true),
-    attribute("types", SSP_ATTR_INTS, true),   attribute("ranks", SSP_ATTR_INTS, true),
-    attribute("shapes", SSP_ATTR_INTS, false), attribute("file", SSP_ATTR_STRING, false, ""),
+    attribute("call", SSP_ATTR_STRING, true),        attribute("arguments", SSP_ATTR_STRING, true),
+    attribute("types", SSP_ATTR_INTS, true),         attribute("ranks", SSP_ATTR_INTS, true),
+    attribute("shapes", SSP_ATTR_INTS, false),       attribute("file", SSP_ATTR_STRING, false, ""),
     attribute("module", SSP_ATTR_STRING, false, ""),
 };
 constexpr ssp_attr_info kBackward[] = {
-    attribute("call", SSP_ATTR_STRING, true),      attribute("arguments", SSP_ATTR_STRING, true),
-    attribute("file", SSP_ATTR_STRING, false, ""), attribute("function", SSP_ATTR_INT, false),
-    attribute("arriving", SSP_ATTR_INTS, true),    attribute("wanted", SSP_ATTR_INTS, true),
+    attribute("call", SSP_ATTR_STRING, true),        attribute("arguments", SSP_ATTR_STRING, true),
+    attribute("file", SSP_ATTR_STRING, false, ""),   attribute("function", SSP_ATTR_INT, false),
+    attribute("arriving", SSP_ATTR_INTS, true),      attribute("wanted", SSP_ATTR_INTS, true),
     attribute("module", SSP_ATTR_STRING, false, ""),
 };
 

@@ -92,6 +92,19 @@ def _export(module, inputs, names, path, exporter, opset, kept):
     finally:
         for name in symbolics:
             torch.onnx.unregister_custom_op_symbolic(name, opset)
+        _forget_empty_groups(symbolics)
+
+
+def _forget_empty_groups(names):
+    """torch leaves an entry without a version behind, and its own error of a missing operator fails on that."""
+    try:
+        from torch.onnx._internal.torchscript_exporter.registration import registry
+    except ImportError:  # older torch
+        from torch.onnx._internal.registration import registry
+    for name in names:
+        group = registry._registry.get(name)
+        if group is not None and not group._functions:
+            del registry._registry[name]
 
 
 def exported(module, changed, functions, row, names, path, exporter, opset):

@@ -1,4 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of PyTorch's table that are neither exported nor kept so that they agree: {name, or (name, exporter): (what is found, why)}."""
 
-OTHERWISE = {}
+_RANDOM = ("unchecked", "draws random numbers, which are others than PyTorch's: said")
+_DRAWS = ("draws", "draws random numbers, which are others than PyTorch's: said")
+_SPARSE = ("not exported", "sparse tensors")
+_IN_PLACE = ("differs", "the operator itself writes running statistics, and what it writes does not leave the Python host: verify says so")
+_LIST = ("not exported", "a list of tensors as result, which the Python host does not hand out")
+
+OTHERWISE = {
+    "cholesky_inverse": ("differs", "PyTorch's gradient of a triangular factor has elements beyond the triangle, which nothing reads"),
+    "cholesky_solve": ("differs", "likewise"),
+    "native_layer_norm": ("differs", "PyTorch's gradient through the second and third result is wrong by finite differences"),
+    "native_batch_norm": _IN_PLACE,
+    "_native_batch_norm_legit": _IN_PLACE,
+    "_batch_norm_with_update": _IN_PLACE,
+    "sparse.sampled_addmm": _SPARSE,
+    "sparse.mm.reduce": _SPARSE,
+    ("gradient", "torchscript"): _LIST,
+    ("split_with_sizes_copy", "torchscript"): _LIST,
+    ("hsplit", "torchscript"): _LIST,
+    ("vsplit", "torchscript"): _LIST,
+    ("dsplit", "torchscript"): _LIST,
+    ("_unsafe_masked_index", "torchscript"): ("not exported", "a list of tensors as argument, some of them absent"),
+    ("_unsafe_masked_index_put_accumulate", "torchscript"): ("not exported", "likewise"),
+    "nn.functional.adaptive_avg_pool1d": ("refused", "a sample without a batch axis"),
+    ("nn.functional.scaled_dot_product_attention", "torchscript"): ("not exported", "the exporter has no grouped queries"),
+    "torch.ops.aten._safe_softmax.default": ("differs", "the sample trains a parameter that holds an infinity, which is not trained here: said"),
+    "nn.functional.fractional_max_pool2d": _RANDOM,
+    "nn.functional.fractional_max_pool3d": _RANDOM,
+    "nn.functional.rrelu": _RANDOM,
+    "svd_lowrank": _RANDOM,
+    "pca_lowrank": _RANDOM,
+    "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu": _DRAWS,
+}
