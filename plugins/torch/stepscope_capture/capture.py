@@ -30,7 +30,7 @@ from stepscope_capture.golden import golden_of, quiet
 from stepscope_capture.data_dependence import data_dependence
 from stepscope_capture.meaning import changed_state, copied
 from stepscope_capture.natives import write_public
-from stepscope_capture.safetensors import save_safetensors
+from stepscope_capture.safetensors import array_of, save_safetensors
 from stepscope_capture.training_state import STATE, training_state
 
 LARGEST_PROTO = 2**31 - 2**24  # bytes; above this the weights go into a file beside the model
@@ -137,7 +137,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         notes += lost
         kept = {id(tensor): name for name, tensor in parameters if tensor.requires_grad}
         of_tied = {name: kept[id(tensor)] for name, tensor in module.named_parameters(remove_duplicate=False) if id(tensor) in kept}
-        tensors = {name: tensor.detach().numpy() for name, tensor in parameters if tensor.requires_grad}
+        tensors = {name: array_of(tensor) for name, tensor in parameters if tensor.requires_grad}
         for name, moment in moments.items():
             owner, _, what = name.rpartition(".")
             if owner in of_tied:

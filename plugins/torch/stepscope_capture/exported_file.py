@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 
 from stepscope_capture.batches import LOSS
+from stepscope_capture.safetensors import array_of
 
 
 def mark_detached(proto):
@@ -29,7 +30,7 @@ def write_state(proto, state, changed):
         if output not in made:  # the exporter handed an input or an initializer on under this name
             continue
         if name not in initializers:
-            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(state[name].detach().cpu().numpy()), name))
+            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array_of(state[name])), name))
         for part, value in (("state", name), ("next", following)):
             proto.metadata_props.add(key=f"stepscope.update.{number}.{part}", value=value)
     outputs = [value for value in graph.output if value.name == LOSS]
@@ -43,7 +44,7 @@ def restore(proto, state):
         tensor = state.get(initializer.name)
         if tensor is None:
             continue
-        array = tensor.detach().cpu().numpy()
+        array = array_of(tensor)
         if array.shape == tuple(initializer.dims) and not np.array_equal(array, onnx.numpy_helper.to_array(initializer)):
             initializer.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), initializer.name))
 

@@ -7,6 +7,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from stepscope_capture.meaning import copied, same, state_of
+from stepscope_capture.safetensors import array_of
 
 LARGE = 2**27  # elements of all parameters; from there on a step is run less often for its tolerance
 
@@ -141,6 +142,6 @@ def golden_of(module, parameters, rows, module_outputs):
         wide = _in_float64(module, rows[0], names, second) if several > 1 else None
     torch.set_rng_state(seed)
     loss_tolerance, tolerances = _tolerances(loss, found, others, wide)
-    arrays = {key: value.numpy().copy() for key, value in {**found, **(outputs or {})}.items()}
+    arrays = {key: array_of(value).copy() for key, value in {**found, **(outputs or {})}.items()}
     losses = [x if np.isfinite(x) else "NaN" if np.isnan(x) else "Infinity" if x > 0 else "-Infinity" for x in losses]  # JSON has none of these
     return {"losses": losses, "loss_tolerance": loss_tolerance, "tolerances": tolerances, "draws": draws, "unused": unused}, arrays

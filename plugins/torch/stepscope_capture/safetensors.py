@@ -11,7 +11,25 @@ _NAMES = {
     "float16": "F16", "float32": "F32", "float64": "F64", "bool": "BOOL", "uint8": "U8",
     "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
 }  # fmt: skip
-_DTYPES = {name: np.dtype(dtype) for dtype, name in _NAMES.items()}
+try:
+    from ml_dtypes import bfloat16  # comes with onnx
+except ImportError:  # older onnx
+    bfloat16 = None
+else:
+    _NAMES["bfloat16"] = "BF16"
+_DTYPES = {name: np.dtype(bfloat16 if dtype == "bfloat16" else dtype) for dtype, name in _NAMES.items()}
+
+
+def array_of(tensor):
+    """A tensor's NumPy array; NumPy itself has no bfloat16."""
+    tensor = tensor.detach().cpu()
+    if str(tensor.dtype) != "torch.bfloat16":
+        return tensor.numpy()
+    if bfloat16 is None:
+        raise TypeError("bfloat16: needs the package ml_dtypes, which newer versions of onnx bring along")
+    import torch
+
+    return tensor.contiguous().view(torch.int16).numpy().view(bfloat16)
 
 
 def save_safetensors(path, arrays, metadata=None):

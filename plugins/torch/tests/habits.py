@@ -468,3 +468,25 @@ def autocast_of_a_product():
             return x + y.float()
 
     return between(Model())
+
+
+class Low(nn.Module):
+    """A model kept in a low type, whose inputs and loss are float32."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)).to(dtype)
+        self.dtype = dtype
+
+    def forward(self, x):
+        return self.layers(x.to(self.dtype)).float()
+
+
+@meaning
+def kept_in_bfloat16():
+    return Low(torch.bfloat16), F.cross_entropy, rows()
+
+
+@meaning
+def kept_in_float16():
+    return Low(torch.float16), F.cross_entropy, rows()

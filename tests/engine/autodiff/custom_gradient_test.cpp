@@ -123,32 +123,5 @@ TEST(StateOfTheModel, BuffersThatTheForwardPassWritesAreCommitted) {
   EXPECT_EQ(elementAsInt(state.at("seen"), 0), 3);
 }
 
-// Embedding with max_norm: the forward pass shortens rows of a parameter, and the optimizer goes on from there.
-TEST(StateOfTheModel, AnUpdateStartsFromWhatTheForwardPassMadeOfItsParameter) {
-  const std::string graph = floats("w", {2}, {4, 1}) + floats("two", {1}, {2}) + node("Min", "w two", "w.next") + sumOf("w");
-  onnx::ModelProto model;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      "ir_version: 8 opset_import { version: 18 } graph { name: \"g\" " + graph +
-          "output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }",
-      &model));
-  for (const auto& [part, value] : {std::pair{"state", "w"}, {"next", "w.next"}}) {
-    auto& entry = *model.add_metadata_props();
-    entry.set_key(std::string("stepscope.update.0.") + part);
-    entry.set_value(value);
-  }
-  const TemporaryFolder folder;
-  TrainOptions options;
-  for (const auto& [name, value] : {std::pair{"loss", "loss"}, {"train", "^w$"}, {"optimizer", "sgd"}, {"lr", "0.5"}})
-    ASSERT_TRUE(applySetting(options, name, value, "test"));
-  auto session = Session::open(folder.write("model.onnx", model.SerializeAsString()), {}, {});
-  ASSERT_TRUE(session) << session.error().message;
-  ASSERT_TRUE((*session)->setOptions(options));
-  ASSERT_TRUE((*session)->build());
-  ASSERT_TRUE((*session)->step());
-  const auto state = (*session)->namedState(true);
-  EXPECT_EQ(elementAsDouble(state.at("w"), 0), 1.5);  // min(4, 2) - 0.5
-  EXPECT_EQ(elementAsDouble(state.at("w"), 1), 0.5);
-}
-
 }  // namespace
 }  // namespace stepscope::testing
