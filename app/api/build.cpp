@@ -211,7 +211,7 @@ ss_error* ss_parameters(ss_session* session, const ss_value_info* const** list, 
     infos.clear();
     for (const ParameterChoice& parameter : s.parameters()) {
       ss_value_info& info = infos.add();
-      describe(s.imported().value(parameter.value), info, infos.given);
+      describe(s.valueOf(parameter), info, infos.given);
       info.trained = parameter.trained ? 1 : 0;
     }
     return giveList("ss_parameters", infos, list, count);

@@ -87,7 +87,7 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
     std::map<std::string, TensorView> views;
     for (const ParameterChoice& parameter : session.parameters()) {
       if (!parameter.trained) continue;
-      const std::string& name = session.imported().value(parameter.value).name;
+      const std::string& name = session.valueOf(parameter).name;
       SS_ASSIGN(owned[name], session.gradient(name));
       views[name] = owned[name].view();
     }

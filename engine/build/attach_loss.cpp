@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/build/loss_graph.h"
 #include "engine/ops/op_def.h"
 
 namespace stepscope {
@@ -121,7 +122,9 @@ LossChoice proposeLoss(const Graph& graph) {
   return {{}, scalars.empty() ? "no scalar float output" : fmt::format("{} scalar float outputs", scalars.size())};
 }
 
-Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOptions& o) {
+Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOptions& o,
+                              std::shared_ptr<const Registry> registry) {
+  if (!o.lossGraph.empty()) return attachLossGraph(graph, inference, o, std::move(registry));
   if (!o.lossFn.empty()) {
     ValueId logits;
     if (!o.logits.empty()) {

@@ -5,7 +5,10 @@
 // 0) - x t + log(1 + exp(-|x|)). The labels input is added when the model has none of that name.
 #pragma once
 
+#include <memory>
+
 #include "engine/build/options.h"
+#include "engine/build/registry.h"
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
 
@@ -19,6 +22,8 @@ struct LossChoice {
 // The output that would be taken without options; invalid with a reason when there is none.
 LossChoice proposeLoss(const Graph& graph);
 
-Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOptions& options);
+// `registry`: what a loss graph may hold (loss_graph.h).
+Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOptions& options,
+                              std::shared_ptr<const Registry> registry);
 
 }  // namespace stepscope

@@ -122,7 +122,7 @@ Status Builder::attachLoss(SymbolicStep& step, Work& work) const {
     BuildLog::Scope phase(log_, "attach loss");
     graph.setPass("attach loss");
     const OpRegistry& ops = work.inference.ops();
-    auto choice = stepscope::attachLoss(graph, work.inference, request.options);
+    auto choice = stepscope::attachLoss(graph, work.inference, request.options, model_->registry);
     const std::vector<ValueId> roots = choice ? std::vector<ValueId>{choice->loss} : graph.outputs();
     if (std::string unknown = unknownOperators(graph, roots, ops); !unknown.empty())
       return phase.fail(
@@ -268,7 +268,11 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     std::size_t next = first;
     for (ValueId& gradient : work.gradients)
       if (gradient) gradient = graph.outputs()[next++];
-    auto report = addOptimizer(graph, work.inference, step.request.options, step.trained, work.gradients, work.lossScale);
+    const TrainOptions& options = step.request.options;
+    auto updates = optimizerGraphOf(options, model_->registry, log_);
+    if (!updates) return phase.fail(updates.error());
+    auto report = addOptimizer(graph, work.inference, options, step.trained, work.gradients, work.lossScale,
+                               *updates ? &**updates : nullptr);
     if (!report) return phase.fail(report.error());
     step.optimizer = std::move(*report);
     std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(first));

@@ -14,8 +14,8 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale)
-      : graph_(graph), inference_(inference), o_(options) {
+  Emitter(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale, const OptimizerGraph* updates)
+      : graph_(graph), inference_(inference), o_(options), updates_(updates) {
     report_.lossScale = lossScale;
   }
 
@@ -200,6 +200,7 @@ class Emitter {
     if (roundsStochastically(o_, typeOf(parameter))) {
       SS_ASSIGN(weight, cast(weight, parameter, "weight", DType::kF32));
     }
+    if (updates_) return updateByGraph(parameter, weight, gradient, scale, rate, decay);
     if (o_.optimizer == "sgd") {
       const bool momentum = o_.momentum != 0;
       const ValueId buffer = momentum ? state(parameter, ".momentum") : ValueId{};
@@ -232,6 +233,30 @@ class Emitter {
     SS_TRY(becomes(parameter, next[0]));
     graph_.stateUpdates.push_back({m, next[1]});
     graph_.stateUpdates.push_back({v, next[2]});
+    return {};
+  }
+
+  Status updateByGraph(ValueId parameter, ValueId weight, ValueId gradient, ValueId scale, ValueId rate, double decay) {
+    const std::string name = graph_.value(parameter).name;
+    if (typeOf(gradient) != typeOf(weight)) {
+      SS_ASSIGN(gradient, cast(parameter, gradient, "gradient_as_weight", typeOf(weight)));
+    }
+    if (scale && typeOf(scale) != typeOf(gradient)) {
+      SS_ASSIGN(scale, cast(parameter, scale, "scale", typeOf(gradient)));
+    }
+    if (scale) {
+      SS_ASSIGN(const auto scaled,
+                emit(name + "/scaled", "", "Mul", {gradient, scale}, {name + ".scaled"}, Phase::kOptimizer, parameter));
+      gradient = scaled[0];
+    }
+    SS_ASSIGN(const auto made,
+              updates_->add(graph_, inference_, {name, weight, gradient, rate, report_.update, decay, parameter}));
+    onlyWhereFinite(made.parameter);
+    SS_TRY(becomes(parameter, made.parameter));
+    for (const StateUpdate& state : made.states) {
+      onlyWhereFinite(state.next);
+      graph_.stateUpdates.push_back(state);
+    }
     return {};
   }
 
@@ -272,6 +297,7 @@ class Emitter {
   Graph& graph_;
   Inference& inference_;
   const TrainOptions& o_;
+  const OptimizerGraph* updates_;
   OptimizerReport report_;
   std::vector<ValueId> squares_;  // of the accumulated gradients
   std::map<std::string, ValueId> rates_;
@@ -282,8 +308,8 @@ class Emitter {
 
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
-                                     ValueId lossScale) {
-  auto report = Emitter(graph, inference, options, lossScale).run(trained, gradients);
+                                     ValueId lossScale, const OptimizerGraph* updates) {
+  auto report = Emitter(graph, inference, options, lossScale, updates).run(trained, gradients);
   graph.recordBirths();
   return report;
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/build/optimizer_graph.h"
 #include "engine/build/options.h"
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
@@ -39,8 +40,9 @@ struct OptimizerReport {
 
 // `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an
 // invalid one leaves the parameter as it is.
+// `updates`: takes the place of the optimizer that the options name; nullptr: none.
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
-                                     ValueId lossScale = {});
+                                     ValueId lossScale = {}, const OptimizerGraph* updates = nullptr);
 
 }  // namespace stepscope

@@ -60,6 +60,16 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        [&] {
          return setChoice(o.lossFn, {"", "cross_entropy", "mse", "l1", "bce_with_logits"});
        }},
+      {"loss-graph",
+       [&]() -> Status {
+         o.lossGraph = value;
+         return {};
+       }},
+      {"optimizer-graph",
+       [&]() -> Status {
+         o.optimizerGraph = value;
+         return {};
+       }},
       {"logits",
        [&]() -> Status {
          o.logits = value;
@@ -283,6 +293,8 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
 }
 
 Status checkOptions(const TrainOptions& o) {
+  if (!o.lossGraph.empty() && !o.lossFn.empty())
+    return invalid(fmt::format("option 'loss-graph': loss-fn is '{}'; expected one of the two", o.lossFn));
   if (o.nesterov && o.momentum == 0) return invalid("option 'nesterov': momentum is 0; expected momentum above 0");
   if (o.nesterov && o.optimizer != "sgd")
     return invalid(fmt::format("option 'nesterov': optimizer is '{}'; expected sgd", o.optimizer));

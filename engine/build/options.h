@@ -32,9 +32,9 @@ struct PrecisionForce {
 
 struct TrainOptions {
   std::string data;  // empty = synthetic
-  std::string loss, lossFn, logits, labels;
-  std::string train, freeze;  // regular expressions, searched in the name
-  std::string optimizer = "sgd";
+  std::string loss, lossFn, lossGraph, logits, labels;
+  std::string train, freeze;                      // regular expressions, searched in the name
+  std::string optimizer = "sgd", optimizerGraph;  // a graph takes the place of the named one
   double lr = 0.001, momentum = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::optional<double> weightDecay;  // absent = PyTorch's default of the optimizer (0; 0.01 for adamw)
   bool nesterov = false;

@@ -16,6 +16,7 @@ constexpr std::array kStopInputs{
     StopInput{"DropoutPart", 3, "ratio", "a setting of the random draw"},
     StopInput{"FakeQuant", 1, "scale", "straight-through estimation gives a gradient to x alone"},
     StopInput{"FakeQuant", 2, "zero_point", "straight-through estimation gives a gradient to x alone"},
+    StopInput{"MatMulBnb4", 2, "absmax", "the scale of frozen weights"},
     StopInput{"NegativeLogLikelihoodLoss", 2, "weight", kClassWeights},
     StopInput{"NegativeLogLikelihoodLossInternal", 2, "weight", kClassWeights},
     StopInput{"OneHot", 0, "indices", "indices: the result jumps where they change"},

@@ -34,7 +34,7 @@ Result<EvaluationModel> evaluationModel(const ImportedModel& imported, const Tra
   model.stages = imported.stages;
   Graph& graph = model.graph;
   graph.setPass("evaluate");
-  SS_ASSIGN(const LossChoice choice, attachLoss(graph, *model.inference, options));
+  SS_ASSIGN(const LossChoice choice, attachLoss(graph, *model.inference, options, model.registry));
   made.loss = choice.loss;
   made.scored = scoredLabels(graph, made.loss);
   std::vector<ValueId> outputs{made.loss};

@@ -122,6 +122,11 @@ const std::vector<ParameterChoice>& Session::parameters() const {
   return plans_.step() ? plans_.step()->parameters : none;
 }
 
+const Value& Session::valueOf(const ParameterChoice& parameter) const {
+  const bool ofTheFile = static_cast<std::size_t>(parameter.value.index) < imported().valueCapacity();
+  return (ofTheFile ? imported() : plans_.step()->graph).value(parameter.value);
+}
+
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
   std::vector<std::string> waiting;

@@ -34,7 +34,6 @@ class Session {
                                                std::vector<Problem>* problems = nullptr,
                                                std::shared_ptr<const Registry> registry = Registry::builtIn());
   const Registry& registry() const { return *plans_.model()->registry; }
-
   // --- what the file is
   snapshot::ModelInfo inspect() const;
   const Graph& imported() const { return plans_.model()->graph; }
@@ -67,7 +66,8 @@ class Session {
   std::size_t runningBuild() const { return plans_.build(); }
   std::string runningSignature() const { return built() ? stepper().plan().signature : std::string(); }
   const std::vector<Stage>& stages() const { return plans_.stages(); }
-  const std::vector<ParameterChoice>& parameters() const;
+  const std::vector<ParameterChoice>& parameters() const;        // empty before the build
+  const Value& valueOf(const ParameterChoice& parameter) const;  // as the file has it, or the graph of option loss-graph
   Result<snapshot::Graph> graphSnapshot(const std::string& phase) const;  // kept at a phase boundary; the newest for ""
   Result<snapshot::Plan> planSnapshot() const;
   std::vector<snapshot::Determinism> determinism() const;

@@ -51,7 +51,7 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
 std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
   std::map<std::string, TensorView> named;
   for (const ParameterChoice& parameter : parameters()) {
-    const Value& value = imported().value(parameter.value);
+    const Value& value = valueOf(parameter);
     if (!isFloating(value.type.dtype)) continue;
     if (context_.state.contains(value.name))
       named[value.name] = context_.state.read(value.name).view();
@@ -71,7 +71,8 @@ Status Session::saveState(const std::filesystem::path& path) const {
 
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
   SS_TRY(abandonStep());
-  SS_ASSIGN(loaded_, loadStateFile(path, resume, imported(), context_.state));
+  const Graph& named = plans_.step() ? plans_.step()->graph : imported();
+  SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state));
   if (built()) tellWhatTheFileLacks();
   ring_.clear();
   ++context_.places;

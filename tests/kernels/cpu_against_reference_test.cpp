@@ -109,6 +109,23 @@ TEST_F(CpuKernels, MatrixProductsWithVectors) {
   compare({"", "MatMul", {}, {random({2, 0}), random({0, 3})}, {{2, 3}}}, false);
 }
 
+// Matrices of one panel and of several, whose blocks end within rows.
+TEST_F(CpuKernels, ProductsWithFourBitWeights) {
+  for (const auto& [m, n, k, block] :
+       {std::array<std::int64_t, 4>{3, 7, 20, 16}, {1, 33, 129, 64}, {5, 300, 1031, 64}, {2, 4, 3000, 128}})
+    for (const std::int64_t kind : {0, 1})
+      for (const std::int64_t transB : {0, 1}) {
+        Tensor packed(DType::kU8, {(n * k + 1) / 2});
+        for (std::int64_t i = 0; i < packed.elements(); ++i)
+          static_cast<std::uint8_t*>(packed.data())[i] = static_cast<std::uint8_t>(between(0, 255));
+        compare({"com.microsoft",
+                 "MatMulBnb4",
+                 {{"N", n}, {"K", k}, {"block_size", block}, {"quant_type", kind}, {"transB", transB}},
+                 {random({m, transB ? k : n}), packed, random({(n * k + block - 1) / block})},
+                 {{m, transB ? n : k}}});
+      }
+}
+
 TEST_F(CpuKernels, GemmWithEveryBias) {
   for (const std::int64_t transA : {0, 1})
     for (const std::int64_t transB : {0, 1})

@@ -125,6 +125,55 @@ class GraphViewTest : public QObject {
     QVERIFY(inSight(canvas.selected()));
   }
 
+  void castsCanBeHiddenAndTheirSelectionShowsWhereTheValueComesFrom() {
+    Window w;
+    w.fill(1);
+    snapshot::Graph graph = w.store.graph()->graph();
+    // A conversion behind the first node, in the way of the second.
+    const int source = graph.nodes(0).outputs(0);
+    int highest = 0;
+    for (const auto& v : graph.values()) highest = std::max(highest, v.id());
+    snapshot::Value* low = graph.add_values();
+    *low = *w.store.graph()->value(source);
+    low->set_id(highest + 1);
+    low->set_dtype("bfloat16");
+    snapshot::Node* cast = graph.add_nodes();
+    *cast = graph.nodes(0);
+    cast->set_id(888888);
+    cast->set_op("Cast");
+    cast->clear_inputs();
+    cast->add_inputs(source);
+    cast->clear_outputs();
+    cast->add_outputs(highest + 1);
+    for (int i = graph.nodes_size() - 1; i > 1; --i) graph.mutable_nodes()->SwapElements(i, i - 1);
+    for (auto& node : *graph.mutable_nodes()) {
+      if (node.op() == "Cast") continue;
+      for (int& value : *node.mutable_inputs())
+        if (value == source) value = highest + 1;
+    }
+    const int all = graph.nodes_size();
+    w.store.setGraph(GraphSnapshot::make(std::move(graph)));
+    GraphView view(w.context());
+    view.resize(900, 700);
+    view.show();
+    QVERIFY(settle(view));
+    QCOMPARE(view.canvas().scene()->model->snapshot().nodeCount(), all);
+    auto* casts = view.headerWidget()->findChild<QToolButton*>(QStringLiteral("graph_casts"));
+    casts->setChecked(false);
+    QVERIFY(settle(view));
+    const GraphModel& model = *view.canvas().scene()->model;
+    QCOMPARE(model.snapshot().nodeCount(), all - 1);
+    w.selection.select(Selection::ofNode(888888));
+    QVERIFY(settle(view));
+    QCOMPARE(view.canvas().selected(), view.canvas().scene()->model->ofNodeId(w.store.graph()->graph().nodes(0).id()));
+    const QString state = view.saveState();
+    casts->setChecked(true);
+    QVERIFY(settle(view));
+    QCOMPARE(view.canvas().scene()->model->snapshot().nodeCount(), all);
+    view.restoreState(state);
+    QVERIFY(!casts->isChecked());
+  }
+
   void phasesAskForWhatIsNotThereAndShowTheDifference() {
     Window w;
     w.fill(2);

@@ -11,6 +11,7 @@
 #include "views/graph/layout.h"
 #include "views/graph/phase_diff.h"
 #include "views/graph/row_placement.h"
+#include "views/graph/without_casts.h"
 
 using namespace stepscope;
 
@@ -301,6 +302,43 @@ class LayoutTest : public QObject {
     QCOMPARE(diff.byNode.at(gone), Difference::kRemoved);
     QCOMPARE(diff.byNode.at(777777), Difference::kAdded);
     QCOMPARE(diff.united->nodeCount(), before.nodes_size() + 1);
+  }
+
+  void withoutCastsReadersReadTheSource() {
+    snapshot::Graph graph;
+    const auto value = [&](int id, const char* dtype) {
+      snapshot::Value* v = graph.add_values();
+      v->set_id(id);
+      v->set_dtype(dtype);
+    };
+    const auto node = [&](int id, const char* op, int input, int output) {
+      snapshot::Node* n = graph.add_nodes();
+      n->set_id(id);
+      n->set_op(op);
+      n->add_inputs(input);
+      n->add_outputs(output);
+    };
+    for (const int id : {0, 1, 3}) value(id, "float32");
+    for (const int id : {2, 4}) value(id, "bfloat16");
+    value(5, "int64");
+    node(10, "Relu", 0, 1);
+    node(11, "Cast", 1, 2);  // hidden
+    node(12, "Cast", 2, 3);  // a cast of a cast, hidden too
+    node(13, "Relu", 3, 6);
+    node(14, "Cast", 1, 4);  // nobody reads it: an output
+    node(15, "Cast", 1, 5);  // to whole numbers: the model's own
+    node(16, "Relu", 5, 7);
+    const auto from = GraphSnapshot::make(graph);
+    const WithoutCasts without = WithoutCasts::make(from);
+    QCOMPARE(without.standIn.size(), std::size_t{2});
+    QCOMPARE(without.standIn.at(11), 10);
+    QCOMPARE(without.standIn.at(12), 10);
+    QCOMPARE(without.graph->nodeCount(), 5);
+    QCOMPARE(without.graph->node(13)->inputs(0), 1);
+    QVERIFY(without.graph->node(14) && without.graph->node(15));
+
+    const auto none = GraphSnapshot::make(generated::step({.blocks = 1}));
+    QCOMPARE(WithoutCasts::make(none).graph, none);
   }
 };
 

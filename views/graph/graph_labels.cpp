@@ -19,6 +19,14 @@ QString shortName(const std::string& name) {
   return text.contains('/') ? lastPart(text, '/') : text;
 }
 
+// " bf16"; empty for what most numbers are, so that a line that carries something else is seen.
+QString typeMark(const std::string& dtype) {
+  if (dtype.empty() || dtype == "float32") return {};
+  if (dtype == "bfloat16") return QStringLiteral(" bf16");
+  if (dtype == "float16") return QStringLiteral(" fp16");
+  return ' ' + format::visible(dtype);
+}
+
 }  // namespace
 
 GraphLabels::GraphLabels(std::shared_ptr<const GraphModel> model)
@@ -106,6 +114,7 @@ const QString& GraphLabels::shape(int valuePosition) {
     text = !value.rank_known() ? QStringLiteral("?")
            : dims.isEmpty()    ? QStringLiteral("scalar")
                                : dims.join(QStringLiteral("×"));
+    text += typeMark(value.dtype());
   }
   return text;
 }

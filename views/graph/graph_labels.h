@@ -18,7 +18,7 @@ class GraphLabels {
 
   const QString& title(int modelNode);      // "MatMul", or the name of an input
   const QString& sub(int modelNode);        // "mlp.c_fc  192 → 768", "mlp.c_fc · d weight"
-  const QString& shape(int valuePosition);  // "2×128×768"
+  const QString& shape(int valuePosition);  // "2×128×768", "2×128×768 bf16"
   QString stub(const GraphScene& scene, int edge, bool atSource, int more);  // "→ GeluGrad mlp.act", "→ ×3", "mask →"
   QString stash(const SceneEdge& edge) const;                                // "stash · 768 KiB"
 

@@ -111,15 +111,26 @@ void GraphView::buildControls() {
   allEdges_->setCheckable(true);
   allEdges_->setText(tr("All edges"));
   allEdges_->setToolTip(tr("Draws stashes and long edges as full lines instead of stubs"));
+  casts_ = new QToolButton(controls_);
+  casts_->setObjectName(QStringLiteral("graph_casts"));
+  casts_->setCheckable(true);
+  casts_->setChecked(true);
+  casts_->setText(tr("Casts"));
+  casts_->setToolTip(
+      tr("Shows conversions between float types as nodes; without them, lines go from where a value is made"));
   zoom_ = new QLabel(controls_);
   zoom_->setProperty("role", "faint");
   zoom_->setMinimumWidth(zoom_->fontMetrics().horizontalAdvance(QStringLiteral("1000 %")));
   zoom_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   row->addWidget(heat_);
   row->addWidget(allEdges_);
+  row->addWidget(casts_);
   row->addWidget(zoom_);
   connect(heat_, &QComboBox::currentIndexChanged, this, &GraphView::updateMarks);
   connect(allEdges_, &QToolButton::toggled, canvas_, &GraphCanvas::setAllEdges);
+  connect(casts_, &QToolButton::toggled, this, [this] {
+    if (shown_) relayout(shown_, -1);
+  });
 
   finder_ = new GraphFinder(this);
   finder_->setObjectName(QStringLiteral("graph_finder"));
@@ -198,18 +209,27 @@ void GraphView::showPlace(const QString& stop, const QString& base, int node) {
 }
 
 void GraphView::relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reveal) {
+  shown_ = std::move(snapshot);
   LayoutRequest request;
-  request.snapshot = snapshot;
+  request.snapshot = drawn();
   if (canvas_->scene()) {
-    if (snapshot == shown_) request.model = canvas_->scene()->model;
+    if (request.snapshot.get() == &canvas_->scene()->model->snapshot()) request.model = canvas_->scene()->model;
     request.previous = canvas_->scene();
   }
-  shown_ = std::move(snapshot);
   request.open = open_;
   for (const std::string& path : revealed_) request.open.insert(path);
   request.chooseOpen = chooseOpen_;
   request.reveal = reveal;
   worker_.start(std::move(request));
+}
+
+std::shared_ptr<const GraphSnapshot> GraphView::drawn() {
+  if (casts_->isChecked()) return shown_;
+  if (castsOf_ != shown_) {
+    castsOf_ = shown_;
+    withoutCasts_ = WithoutCasts::make(shown_);
+  }
+  return withoutCasts_.graph;
 }
 
 void GraphView::showScene(const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open) {
@@ -270,6 +290,9 @@ void GraphView::showSelection() {
     if (const snapshot::Instruction* in = store().plan()->instruction(s.instruction)) id = in->node();
   }
   if (id < 0 && s.value >= 0 && store().graph()) id = store().graph()->producer(s.value);
+  if (!casts_->isChecked()) {
+    if (const auto hidden = withoutCasts_.standIn.find(id); hidden != withoutCasts_.standIn.end()) id = hidden->second;
+  }
   selectedId_ = id;
   if (!canvas_->scene()) return;
   const GraphModel& model = *canvas_->scene()->model;
@@ -383,15 +406,18 @@ QString GraphView::saveState() const {
   QJsonArray open;
   for (const std::string& path : std::vector<std::string>(open_.begin(), open_.end()))
     open.append(QString::fromStdString(path));
-  return QString::fromUtf8(
-      QJsonDocument(QJsonObject{{"heat", heat_->currentIndex()}, {"all_edges", allEdges_->isChecked()}, {"open", open}})
-          .toJson(QJsonDocument::Compact));
+  return QString::fromUtf8(QJsonDocument(QJsonObject{{"heat", heat_->currentIndex()},
+                                                     {"all_edges", allEdges_->isChecked()},
+                                                     {"casts", casts_->isChecked()},
+                                                     {"open", open}})
+                               .toJson(QJsonDocument::Compact));
 }
 
 void GraphView::restoreState(const QString& state) {
   const QJsonObject json = QJsonDocument::fromJson(state.toUtf8()).object();
   heat_->setCurrentIndex(std::clamp(json["heat"].toInt(), 0, heat_->count() - 1));
   allEdges_->setChecked(json["all_edges"].toBool());
+  casts_->setChecked(json["casts"].toBool(true));
   OpenGroups open;
   for (const QJsonValue& path : json["open"].toArray()) open.insert(path.toString().toStdString());
   if (open.empty()) return;

@@ -14,6 +14,7 @@
 #include "views/graph/phase_diff.h"
 #include "views/graph/phase_strip.h"
 #include "views/graph/plan_marks.h"
+#include "views/graph/without_casts.h"
 
 namespace stepscope {
 
@@ -58,6 +59,7 @@ class GraphView : public View {
   void graphChanged();
   void showPlace(const QString& stop, const QString& base, int node);
   void relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reveal);
+  std::shared_ptr<const GraphSnapshot> drawn();  // what is shown, with or without its casts
   void showScene(const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open);
   void showSelection();
   std::vector<int> groupIn(const GraphModel& model) const;  // model nodes of the selected group
@@ -75,6 +77,7 @@ class GraphView : public View {
   QWidget* controls_ = nullptr;
   QComboBox* heat_ = nullptr;
   QToolButton* allEdges_ = nullptr;
+  QToolButton* casts_ = nullptr;
   QLabel* zoom_ = nullptr;
   GraphFinder* finder_ = nullptr;
 
@@ -83,6 +86,8 @@ class GraphView : public View {
   OpenGroups open_;                    // by the user
   std::vector<std::string> revealed_;  // opened to show a selection; closed again by the next one
   std::shared_ptr<const GraphSnapshot> shown_;
+  std::shared_ptr<const GraphSnapshot> castsOf_;  // what withoutCasts_ was made from
+  WithoutCasts withoutCasts_;
   PhaseDiff diff_;
   PlanMarks planMarks_;
   QString stage_, base_;  // empty stage: the newest graph

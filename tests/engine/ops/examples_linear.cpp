@@ -108,6 +108,21 @@ void addProducts(std::vector<OpExample>& all) {
                      1,
                      {{"transA", transA}, {"transB", transB}, {"alpha", 0.5f}, {"beta", 2.0f}}});
     }
+  // Rows in which blocks end, an odd number of elements, a vector.
+  const auto fourBit = [&](const std::string& name, Dims x, std::int64_t n, std::int64_t k, std::int64_t block,
+                           std::int64_t kind, std::int64_t transB) {
+    all.push_back({"MatMulBnb4_" + name,
+                   "com.microsoft",
+                   "MatMulBnb4",
+                   {In::random(std::move(x)), In::integers({(n * k + 1) / 2}, 0, 255, DType::kU8),
+                    In::random({(n * k + block - 1) / block}, 0.1, 2)},
+                   1,
+                   {{"N", n}, {"K", k}, {"block_size", block}, {"quant_type", kind}, {"transB", transB}}});
+  };
+  fourBit("nf4", {2, 3, 20}, 7, 20, 16, 1, 1);
+  fourBit("fp4", {3, 21}, 5, 21, 16, 0, 1);
+  fourBit("backwards", {2, 3, 7}, 7, 20, 32, 1, 0);
+  fourBit("vector", {9}, 3, 9, 64, 1, 1);
   // No gradient: the op is written after it was taken.
   const auto product = [&](std::string name, std::vector<In> inputs, Attributes attrs) {
     all.push_back({"Product_" + name, "stepscope", "Product", std::move(inputs), 1, std::move(attrs), 1e-6, false});
