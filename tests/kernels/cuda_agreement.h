@@ -66,6 +66,8 @@ inline std::set<std::size_t> hostInputs(const std::string& op) {
                                                                     {"MaxPoolGrad", {2}},
                                                                     {"Pad", {1, 3}},
                                                                     {"PadGrad", {1, 2, 3}},
+                                                                    {"Resize", {1, 2, 3}},
+                                                                    {"ResizeGrad", {1, 2, 3, 4}},
                                                                     {"Select", {0}},
                                                                     {"Slice", {1, 2, 3, 4}},
                                                                     {"SliceGrad", {1, 2, 3, 4, 5}},
