@@ -59,6 +59,23 @@ TEST(Fallbacks, AreSeenInThePlan) {
   const auto plan = session->planSnapshot();
   for (const auto& i : plan->instructions()) found += i.on_host().empty() || i.view() ? 0 : 1;
   EXPECT_GT(found, 0);
+  std::string said;
+  for (const snapshot::Alert& alert : session->alerts())
+    if (alert.code() == "cpu_fallbacks") said = alert.message();
+  EXPECT_TRUE(said.starts_with(std::to_string(found) + " nodes run on the CPU: ")) << said;
+  EXPECT_NE(said.find("× Product (device 'emulated:lacks=Product,lacks=Gemm,lacks=MatMul' has no kernel for it)"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("copies move"), std::string::npos) << said;
+  EXPECT_EQ(said.find(" 0 bytes"), std::string::npos) << said;
+}
+
+TEST(Fallbacks, NothingIsSaidWhereNothingIsLeft) {
+  for (const char* device : {"emulated", "cpu"}) {
+    auto session = openSession(testing::digits(), {{"device", device}});
+    ASSERT_TRUE(session);
+    for (const snapshot::Alert& alert : session->alerts()) EXPECT_NE(alert.code(), "cpu_fallbacks") << alert.message();
+  }
 }
 
 }  // namespace
