@@ -11,6 +11,7 @@
 #include "engine/snapshot/utf8.h"
 #include "engine/step/values.h"
 #include "engine/wire/border.h"
+#include "kernels/device_health.h"
 
 namespace stepscope {
 
@@ -160,6 +161,10 @@ Status SessionService::build(const snapshot::Request& request) {
   toldBuilds_ = session_->log().builds();
   shownBuild_ = newest;
   return answer(request.id(), buildReply(newest), true);
+}
+
+std::optional<Error> SessionService::lost() const {
+  return needPlan() ? lostDevice(session_->stepper().executor().device()) : std::nullopt;
 }
 
 Status SessionService::train(const snapshot::Request& request) {

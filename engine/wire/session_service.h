@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "engine/plugin/plugin_registry.h"
@@ -21,6 +22,8 @@ class SessionService {
   Cancellable cancellable();
   // Serves and answers, with an error too. Error: not even the answer could be made.
   Status serve(const snapshot::Request& request);
+  // Why nothing can be computed in this process any more: the device of the session is lost.
+  std::optional<Error> lost() const;
 
  private:
   Status handle(const snapshot::Request& request);

@@ -209,6 +209,41 @@ TEST(Worker, EndsWhenNobodyReadsItsAnswers) {
   close(out[1]);
 }
 
+// Nothing can be computed in a process whose GPU is lost: the client is told of the steps that were finished and of the
+// error, and the worker ends, so that another one finds the device again. Requests behind it have no answer.
+TEST(Worker, EndsWhenItsDeviceIsLost) {
+  const testing::TestModel model = testing::digits();
+  for (const char* device : {"emulated:lose-device=390", "emulated:fail-launch=391"}) {
+    std::string bytes = request(1, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
+    bytes += request(2, [&](auto& r) {
+      for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+               {"data", model.data.string()}, {"loss", model.loss}, {"device", device}}) {
+        auto& setting = *r.mutable_configure()->add_settings();
+        setting.set_name(name);
+        setting.set_value(value);
+      }
+    });
+    bytes += request(3, [](auto& r) { r.mutable_build(); });
+    bytes += request(4, [](auto& r) { r.mutable_train()->set_steps(1000); });
+    bytes += request(5, [](auto& r) { r.mutable_train()->set_steps(1); });
+    const Conversation c = talk(bytes);
+    ASSERT_FALSE(c.ended.has_value());
+    EXPECT_EQ(c.ended.error().code, ErrorCode::kInternal);
+    int steps = 0, errors = 0;
+    for (const snapshot::Response& r : c.responses) {
+      EXPECT_NE(r.id(), 5u) << r.ShortDebugString();
+      steps += r.has_step() ? 1 : 0;
+      if (!r.has_error()) continue;
+      ++errors;
+      EXPECT_EQ(r.id(), 4u);
+      EXPECT_NE(r.error().message().find("launch 39"), std::string::npos) << r.error().message();
+    }
+    EXPECT_GT(steps, 0) << device;
+    EXPECT_LT(steps, 1000) << device;
+    EXPECT_EQ(errors, 1) << device;
+  }
+}
+
 TEST(Worker, TellsWhichPassBeginsAndTheGraphsThatAreKept) {
   const testing::TestModel model = testing::digits();
   std::string bytes = request(1, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
