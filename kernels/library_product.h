@@ -21,6 +21,7 @@ struct LibraryProduct {
   std::int64_t batches = 1, aBatch = 0, bBatch = 0, yBatch = 0;
   float alpha = 1, beta = 0;
   bool relu = false;
+  bool tf32 = false;                      // of float32, 10 bits of the fractions of a and c are read
   const void *a = nullptr, *b = nullptr;  // addresses of the device
   const void* addend = nullptr;           // laid out as y; null where beta is 0
   const void* bias = nullptr;

@@ -30,6 +30,9 @@ std::string_view groupOf(std::string_view name) {
                                                                    {"threads", "Run"},
                                                                    {"device", "Run"},
                                                                    {"deterministic", "Run"},
+                                                                   {"cuda.graphs", "Run"},
+                                                                   {"cuda.streams", "Run"},
+                                                                   {"cuda.tf32", "Precision"},
                                                                    {"subnormals", "Precision"},
                                                                    {"kernels", "Run"},
                                                                    {"break-on", "Run"},
@@ -145,6 +148,22 @@ std::vector<OptionInfo> plainOptions() {
        "CPU, slow, every access checked (emulated:seed=N,… see kernels/emulated/README.md); mirror: for tests, mirror:OP,… "
        "lacks these ops",
        {"auto", "cpu", "cuda", "emulated", "mirror"}},
+      {"cuda.graphs",
+       "on",
+       "parts of a step that nobody observes are recorded once and put on a GPU as a whole (CUDA graphs), with the same "
+       "bits; "
+       "the log says which, and why others are not; off = launch by launch",
+       {"on", "off"}},
+      {"cuda.streams",
+       "2",
+       "streams of a GPU: 1 = one after the other; 2 = copies beside kernels; 3 to 8 = branches of the graph beside each "
+       "other too, which takes more memory",
+       {}},
+      {"cuda.tf32",
+       "off",
+       "float32 products on a GPU by cuBLASLt read 10 bits of a fraction (TF32), which is faster; other products and "
+       "devices read all 23",
+       {"on", "off"}},
       {"precision",
        "fp32",
        "type of the computation; bf16, fp16: products in it, weights and optimizer state in float32",

@@ -239,6 +239,9 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        [&] {
          return setChoice(o.record, {"off", "steps", "instructions"});
        }},
+      {"cuda.graphs", [&] { return setToggle(o.cudaGraphs); }},
+      {"cuda.streams", [&] { return setWhole(o.cudaStreams, 1, 8); }},
+      {"cuda.tf32", [&] { return setToggle(o.cudaTf32); }},
       {"record.nvtx", [&] { return setToggle(o.nvtx); }},
       {"record.batch",
        [&]() -> Status {

@@ -71,6 +71,8 @@ struct TrainOptions {
   std::map<std::string, std::string> added;  // values of the options that a Registry added
   std::string record = "instructions";       // off | steps | instructions
   bool nvtx = false;                         // ranges for NVIDIA's tools
+  std::int64_t cudaStreams = 2;              // of a device that has several
+  bool cudaGraphs = true, cudaTf32 = false;  // steps as recorded graphs of a GPU; products that read 10 bits of a fraction
   SampleRate recordBatch, recordStatistics;
   std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input
   bool recordFlight = true;                  // the flight recorder (engine/step/flight_recorder.h)

@@ -5,6 +5,7 @@
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
 #include "engine/passes/loop_memory.h"
+#include "engine/plan/fallbacks.h"
 #include "engine/plan/fits.h"
 #include "engine/recompute/choose.h"
 
@@ -68,7 +69,9 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   planOptions.trained = variant->step->trained;
   planOptions.threads = request.threads;
   planOptions.anyThreads = request.options.deterministic == "threads";
+  planOptions.tf32 = request.options.cudaTf32;
   SS_ASSIGN(planOptions.device, findDevice(request.options.device));
+  if (!planOptions.device->onHost()) planOptions.streams = static_cast<int>(request.options.cudaStreams);
   for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
   if (!request.pinned.empty()) {
     const KeyIndex keys(graph);
@@ -121,6 +124,14 @@ Status Builder::plan(Variant& variant, std::string reason) const {
     log_.warn("does_not_fit", fits.error().message);
   }
   phase.count(plan.instructions.size());
+  if (const std::string left = fallbacksOf(plan, variant.graph).text(); !left.empty()) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::INFO);
+    alert.set_code("cpu_fallbacks");
+    alert.set_message(left);
+    alert.set_node(-1);
+    log_.raise(alert);
+  }
   std::int64_t inPlace = 0;
   for (const Buffer& buffer : plan.buffers)
     if (buffer.shares >= 0 && buffer.decision.starts_with("in place")) inPlace += buffer.bytes;

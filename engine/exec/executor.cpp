@@ -18,14 +18,13 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-Status cancelledBefore(int instruction) {
-  return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction));
-}
-
 }  // namespace
 
-Status Executor::saveState(int index) {
-  activityId = static_cast<std::uint64_t>(index) + 1;
+Error Executor::cancelledBefore(int instruction) {
+  return {ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction)};
+}
+
+Status Executor::reserveSaved(int index) {
   const Instruction& instruction = plan_.instructions[at(index)];
   for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
     if (instruction.outputs[o] < 0 || plan_.buffers[at(plan_.root(instruction.outputs[o]))].home != Home::kState) continue;
@@ -36,7 +35,19 @@ Status Executor::saveState(int index) {
       SS_ASSIGN(saved.contents, device_.allocate(bytes));
     }
     saved.state = state;
-    SS_TRY(device_.copy(saved.contents.data(), state.data, bytes, instruction.stream));
+  }
+  return {};
+}
+
+Status Executor::saveState(int index) {
+  activityId = static_cast<std::uint64_t>(index) + 1;
+  SS_TRY(reserveSaved(index));
+  const Instruction& instruction = plan_.instructions[at(index)];
+  for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
+    if (instruction.outputs[o] < 0 || plan_.buffers[at(plan_.root(instruction.outputs[o]))].home != Home::kState) continue;
+    const TensorView& state = instructions_[at(index)].outputs[o];
+    SS_TRY(device_.copy(saved_.at(state.data).contents.data(), state.data, static_cast<std::int64_t>(state.bytes()),
+                        instruction.stream));
     written_.push_back(state.data);
   }
   return {};
@@ -84,7 +95,14 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   ActivitySource* const source = options.spans ? activityOf(device_) : nullptr;
   const std::size_t before = options.spans ? options.spans->size() : 0;
   if (source) source->startActivity();
-  Result<int> reached = options.before || options.after ? runListened(begin, end, options) : runAll(begin, end, options);
+  const bool hasGraphs = graphsOf(device_) != nullptr;
+  if (hasGraphs) findPieces();
+  if (begin == 0) issue_ = {};
+  const std::string against = hasGraphs ? reasonAgainstGraphs(begin, end, options) : std::string();
+  const bool graphs = hasGraphs && against.empty();
+  Result<int> reached = options.before || options.after ? runListened(begin, end, options)
+                        : graphs                        ? runGraphs(begin, end, options)
+                                                        : runAll(begin, end, options);
   activityId = 0;
   if (reached && !device_.facts().immediate)
     if (Status status = device_.synchronise(); !status) reached = tl::make_unexpected(std::move(status.error()));
@@ -93,6 +111,7 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
     placeOnHostClock(activity, std::span(*options.spans).subspan(before));
     if (options.activity) append(*options.activity, std::move(activity));
   }
+  if (reached && hasGraphs && !graphs) noteIssued(begin, *reached, options, against);
   if (!reached && !written_.empty())
     if (const Status restored = restoreState(); !restored)
       reached.error().message += "; and the state could not be put back: " + restored.error().message;
@@ -145,7 +164,7 @@ Status Executor::runFast(Laps& some, const RunOptions& options, Now now) {
     lap->begin = now();  // first of all: what follows waits for memory together with the kernel
     if (lap < cancellable && cancel->load(std::memory_order_relaxed) && cancel->exchange(false)) [[unlikely]] {
       some.done = static_cast<int>(lap - some.laps.data());
-      return cancelledBefore(lap->instruction);
+      return tl::make_unexpected(cancelledBefore(lap->instruction));
     }
     if (lap->special) [[unlikely]] {
       const Status status = prepare(*lap);
@@ -188,7 +207,7 @@ Result<int> Executor::runListened(int begin, int end, const RunOptions& options)
   std::int64_t last = monotonicNs();
   for (int i = begin; i < end; ++i) {
     if (options.cancel && i < options.cancelBelow && options.cancel->exchange(false))
-      return tl::make_unexpected(cancelledBefore(i).error());
+      return tl::make_unexpected(cancelledBefore(i));
     if (options.before && !options.before(i)) return i;
     const bool skipped = !options.update && (todo_[at(i)] & kUpdateOnly);
     Span span{i, last, last};

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/exec/step_graphs.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/reuse.h"
 #include "kernels/activity.h"
@@ -68,6 +69,7 @@ class Executor {
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
     bool flushSubnormals = false;         // subnormal numbers count as zero, in every thread
+    bool graphs = false;                  // parts that nobody observes as recorded graphs, where the device has them
     bool restoreState = false;            // on an error, state is put back to what it was before instruction 0
     // Called before and after an instruction; returning false from `before` stops. Null at full speed.
     std::function<bool(int)> before;
@@ -75,6 +77,9 @@ class Executor {
   };
   // Runs instructions [begin, end). Error kCancelled when `cancel` was set in time. Returns the next instruction to run.
   Result<int> run(int begin, int end, const RunOptions& options);
+
+  // How the newest step came to the device; nothing for a device without graphs.
+  const StepIssue& issue() const { return issue_; }
 
   // Contents of a value's buffer, row-major, for kernels: an address of the device. For a value whose memory was reused or
   // not computed this is whatever lies there: ask `unavailable` first. Invalid view for values without buffer. Of a value
@@ -130,6 +135,13 @@ class Executor {
     std::uint8_t special;  // bits of Todo that ask for more than running the kernel
   };
   Result<int> runAll(int begin, int end, const RunOptions& options);
+  std::string reasonAgainstGraphs(int begin, int end, const RunOptions& options) const;
+  void findPieces();
+  void noteIssued(int begin, int end, const RunOptions& options, const std::string& reason);
+  Result<int> runGraphs(int begin, int end, const RunOptions& options);
+  Result<bool> replayPiece(std::size_t index, const RunOptions& options);
+  Status recordPiece(std::size_t index, const RunOptions& options);
+  static Error cancelledBefore(int instruction);
   Status prepare(Lap& lap);
   template <class Now>
   Status runFast(Laps& some, const RunOptions& options, Now now);
@@ -142,6 +154,7 @@ class Executor {
   Status recordAfter(int index);
   void findSaves();
   Status saveState(int index);
+  Status reserveSaved(int index);  // the memory that saveState() needs
   Status restoreState();
   Status runDynamic(int index, const RandomKey& key);
   Status allocateMemory();
@@ -187,6 +200,8 @@ class Executor {
   std::int64_t dynamicPeak_ = 0;
   std::map<const void*, Saved> saved_;  // by address of the state; the memory is used again by later runs
   std::vector<const void*> written_;    // state that this run saved
+  StepGraphs graphs_;
+  StepIssue issue_;
   std::vector<BoundKernel> bound_;
   std::vector<int> copyInstructionOf_;            // by value id: the copy to the other space; empty on the CPU
   mutable std::vector<Overwritten> overwritten_;  // by buffer; found when it is first asked for

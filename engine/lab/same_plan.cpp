@@ -53,7 +53,7 @@ bool samePlan(const Variant& a, const Variant& b) {
   const TrainOptions &x = a.step->request.options, &y = b.step->request.options;
   if (a.step->request.threads != b.step->request.threads || x.reuse != y.reuse || x.subnormals != y.subnormals ||
       x.referenceKernels != y.referenceKernels || x.recordFlight != y.recordFlight || x.device != y.device ||
-      a.plan.anyThreads != b.plan.anyThreads || !(a.signature == b.signature) ||
+      x.cudaGraphs != y.cudaGraphs || a.plan.anyThreads != b.plan.anyThreads || !(a.signature == b.signature) ||
       a.plan.instructions.size() != b.plan.instructions.size() || a.plan.buffers.size() != b.plan.buffers.size())
     return false;
   for (std::size_t i = 0; i < a.plan.buffers.size(); ++i)

@@ -75,6 +75,8 @@ Result<std::vector<TrialCandidate>> trialCandidates(const TrialBase& base, const
       SS_TRY(candidates.addThreads());
     else if (name.starts_with("recompute."))
       SS_TRY(candidates.addRecompute(name));
+    else if (name.starts_with("cuda.") && (base.options.device == "cpu" || base.options.device.starts_with("mirror")))
+      continue;
     else if (name == "kernels" && question.only().empty())
       continue;
     else if (name == "record.flight" && question.only().empty())

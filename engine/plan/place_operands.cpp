@@ -26,13 +26,26 @@ class Placer {
     plan_.instructions.reserve(old.size());
     for (Instruction& instruction : old) {
       place(instruction);
-      plan_.instructionOfNode[static_cast<std::size_t>(instruction.node.index)] =
-          static_cast<int>(plan_.instructions.size());
       plan_.instructions.push_back(std::move(instruction));
     }
+    bringBatchFirst();
+    for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
+      if (const Instruction& one = plan_.instructions[i]; one.kind == InstructionKind::kKernel)
+        plan_.instructionOfNode[static_cast<std::size_t>(one.node.index)] = static_cast<int>(i);
   }
 
  private:
+  // Copies of the batch stand before everything: they overlap with the first kernels, and what follows them needs the host
+  // no more, so that it can be recorded as a graph.
+  void bringBatchFirst() {
+    const auto ofBatch = [&](const Instruction& one) {
+      return one.kind == InstructionKind::kCopy && one.predicates.empty() &&
+             plan_.buffers[at(one.inputs[0])].home == Home::kInput;
+    };
+    const auto rest = std::stable_partition(plan_.instructions.begin(), plan_.instructions.end(), ofBatch);
+    for (auto it = plan_.instructions.begin(); it != rest; ++it) it->phase = Phase::kForward;
+  }
+
   // Of what no instruction of the plan makes; outputs follow where they are made.
   Space homeSpace(const Buffer& buffer) const {
     const bool text = buffer.value && graph_.value(buffer.value).type.dtype == DType::kString;

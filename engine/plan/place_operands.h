@@ -13,7 +13,8 @@ namespace stepscope {
 //  - On the CPU run: what the device does not take (Device::takes), what has extents that are known only at run time, and
 //    what has strings; the reason is kept in the instruction.
 //  - On the host are: the batch, constants (the device has its own, made at bind), conditions of If, and the inputs that an
-//    op reads on the host (OpDef::hostInputs). Specs say of every operand where it is.
+//    op reads on the host (OpDef::hostInputs). Specs say of every operand where it is. Copies of the batch to the device
+//    stand first, whoever reads them.
 void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device);
 
 }  // namespace stepscope

@@ -307,6 +307,12 @@ class Planner {
     b.decision = std::move(decision);
   }
 
+  // What a library of a device may compute (kernels/library_product.h).
+  static bool isProduct(const Node& node) {
+    return node.op == "MatMul" || node.op == "Gemm" || node.op == "FusedMatMul" || node.op == "BatchedMatMul" ||
+           node.op == "Product";
+  }
+
   void specify(Instruction& instruction) const {
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = inference_.ops().find(node);
@@ -315,6 +321,7 @@ class Planner {
     spec.op = node.op;
     spec.attrs = node.attrs;
     spec.threads = options_.threads;
+    if (options_.tf32 && isProduct(node)) spec.attrs.set("tf32", std::int64_t{1});
     const auto operand = [&](int buffer, bool input) {
       OperandSpec result;
       if (buffer < 0) return result;
@@ -331,6 +338,7 @@ class Planner {
     };
     for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
     for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
+    if (options_.tf32 && isProduct(node) && spec.inputs[0].dtype == DType::kF32) spec.attrs.set("tf32", std::int64_t{1});
     if (op && op->layout.elementwise) dropSharedLayout(spec);
     if (op) instruction.traffic = op->traffic;
   }

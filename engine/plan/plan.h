@@ -129,6 +129,7 @@ struct PlanOptions {
   std::vector<ValueId> trained;
   int threads = 1;
   bool anyThreads = false;         // option deterministic=threads
+  bool tf32 = false;               // option cuda.tf32
   const Device* device = nullptr;  // null: the CPU
   int streams = 1;
 };

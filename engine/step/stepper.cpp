@@ -101,6 +101,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   lastNs_ = end - begin;
   if (!timed_) nameLongInstructions(spans);
   fillRecord(record, begin, end);
+  if (stepped_) tellOfIssue();
   context_.notes.finish(record);
   context_.flight.finish(end - begin);
   position_ = count();

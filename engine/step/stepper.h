@@ -113,6 +113,7 @@ class Stepper {
   bool followsNumbers() const;
   void keepEarlyState();
   void nameLongInstructions(const std::vector<Span>& spans);
+  void tellOfIssue();
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
 
   std::shared_ptr<const Variant> variant_;

@@ -117,6 +117,7 @@ Executor::RunOptions Stepper::runOptions() const {
   run.key = {options().seed, static_cast<std::uint64_t>(counters.step), 0};
   run.update = !step().request.forwardOnly && counters.micro + 1 >= options().accumulate;
   run.flushSubnormals = options().subnormals == "flush";
+  run.graphs = options().cudaGraphs;
   return run;
 }
 

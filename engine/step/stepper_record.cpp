@@ -52,6 +52,26 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
   context_.log.raise(alert);
 }
 
+// How steps come to a device that has graphs, when that changes. The first step of a plan always goes one by one.
+void Stepper::tellOfIssue() {
+  Device& device = executor_->device();
+  if (!graphsOf(device)) return;
+  const StepIssue& issue = executor_->issue();
+  const std::string what =
+      issue.graphs == 0
+          ? fmt::format("instruction by instruction: {}", issue.reason)
+          : fmt::format(
+                "{} recorded graph{} of {} kernels and copies{}", issue.graphs, issue.graphs == 1 ? "" : "s",
+                issue.operations,
+                issue.alone == 0 ? "" : fmt::format(", and {} instructions beside them: {}", issue.alone, issue.reason));
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::INFO);
+  alert.set_code("device_graphs");
+  alert.set_message(fmt::format("a step is put on '{}' {}{}", device.facts().name, issue.graphs == 0 ? "" : "as ", what));
+  alert.set_node(-1);
+  context_.log.raise(alert);
+}
+
 void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) {
   const StateCounters& counters = context_.state.counters;
   const ValueId loss = step().loss, norm = step().optimizer.gradientNorm;

@@ -37,7 +37,7 @@ struct Attention {
   bool bools = false, invert = false, safe = false;
   bool drops = false;  // dropout
   float threshold = 0, keptScale = 1;
-  RandomKey key;
+  Draw draw;
 };
 struct Masks {
   Global<const float> added;
@@ -82,10 +82,10 @@ SS_DEVICE float scoreOf(const Attention& s, const Masks& masks, std::int64_t beg
 }
 
 // The factor of an element of the probabilities; 0 where dropout leaves it out.
-SS_DEVICE float keptFactor(const Attention& s, std::int64_t head, std::int64_t i, std::int64_t j) {
+SS_DEVICE float keptFactor(const Attention& s, const RandomKey& drawn, std::int64_t head, std::int64_t i, std::int64_t j) {
   if (!s.drops) return 1;
   const std::uint64_t element = static_cast<std::uint64_t>((head * s.m + i) * s.n + j);
-  const Words words = randomWords(s.key, element / 4);
+  const Words words = randomWords(drawn, element / 4);
   const std::uint32_t at = static_cast<std::uint32_t>(element % 4);
   const std::uint32_t word = at == 0 ? words.word[0] : at == 1 ? words.word[1] : at == 2 ? words.word[2] : words.word[3];
   return uniformOf(word) >= s.threshold ? s.keptScale : 0.0F;
@@ -101,6 +101,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
   const std::int64_t pieces = (s.m + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstRow = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
+  const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
   s.heads.offsets(head, at);
   loadRows(qs, kMostWidth, q, at[kQ], firstRow, s.m, kRows, s.d, s.strides[kQ]);
@@ -126,7 +127,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
       const float shrunk = max[r] == largest ? 1.0F : expf(max[r] - largest);
       sum[r] = sum[r] * shrunk + joinWarp<Plus>(p);
       max[r] = largest;
-      ps[row * kTile + lane] = j < s.n ? p * keptFactor(s, head, i, j) : 0.0F;
+      ps[row * kTile + lane] = j < s.n ? p * keptFactor(s, drawn, head, i, j) : 0.0F;
       gpu::syncWarp();
       for (int o = 0; o < kOwn; ++o) {
         const int c = lane + 32 * o;
@@ -158,13 +159,13 @@ struct Slope {
   float p = 0, dp = 0;  // the probability, and the gradient of what it is after dropout
 };
 template <typename A, typename B, typename C, typename D>
-SS_DEVICE Slope slopeOf(const Attention& s, const Masks& masks, std::int64_t begin, std::int64_t head, std::int64_t i,
-                        std::int64_t j, float max, float factor, const A& qRows, int qRow, const B& kRows, int kRow,
-                        const C& dyRows, const D& vRows) {
+SS_DEVICE Slope slopeOf(const Attention& s, const RandomKey& drawn, const Masks& masks, std::int64_t begin,
+                        std::int64_t head, std::int64_t i, std::int64_t j, float max, float factor, const A& qRows, int qRow,
+                        const B& kRows, int kRow, const C& dyRows, const D& vRows) {
   Slope slope;
   const float score = scoreOf(s, masks, begin, i, j, dot(qRows, qRow, kPitch, kRows, kRow, kPitch, s.d));
   slope.p = expf(score - max) * factor;
-  slope.dp = dot(dyRows, qRow, kPitch, vRows, kRow, kPitch, s.e) * keptFactor(s, head, i, j);
+  slope.dp = dot(dyRows, qRow, kPitch, vRows, kRow, kPitch, s.e) * keptFactor(s, drawn, head, i, j);
   return slope;
 }
 
@@ -180,6 +181,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
   const std::int64_t pieces = (s.m + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstRow = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
+  const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
   s.heads.offsets(head, at);
   loadRows(qs, kPitch, q, at[kQ], firstRow, s.m, kRows, s.d, s.strides[kQ]);
@@ -196,7 +198,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
         if (i >= s.m) continue;
         Slope slope;
         if (j < s.n)
-          slope = slopeOf(s, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
+          slope = slopeOf(s, drawn, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
                           statistics[2 * (head * s.m + i) + 1], qs, row, ks, lane, dys, vs);
         if (pass == 0) {
           sums[r] += slope.p * slope.dp;
@@ -242,6 +244,7 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
   const std::int64_t pieces = (s.n + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstKey = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
+  const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
   s.heads.offsets(head, at);
   loadRows(ks, kPitch, k, at[kK], firstKey, s.n, kRows, s.d, s.strides[kK]);
@@ -257,9 +260,9 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
       if (j >= s.n) continue;
       float p = 0, slopeOfScore = 0;
       if (i < s.m) {
-        const Slope slope = slopeOf(s, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
+        const Slope slope = slopeOf(s, drawn, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
                                     statistics[2 * (head * s.m + i) + 1], qs, lane, ks, row, dys, vs);
-        p = slope.p * keptFactor(s, head, i, j);
+        p = slope.p * keptFactor(s, drawn, head, i, j);
         if (!isDropped(s, masks, at[kMask], i, j)) slopeOfScore = slope.p * (slope.dp - dots[head * s.m + i]) * s.scale;
       }
       ps[row * kTile + lane] = p;
@@ -344,7 +347,7 @@ Result<std::unique_ptr<Kernel>> makeFusedAttention(const KernelSpec& spec) {
     return notTaken(spec, "results of another size or type");
   const auto body = [=](Launcher& gpu) {
     Attention s = shape;
-    s.key = gpu.call().random;
+    s.draw = drawOf(gpu);
     const Masks masks = masksOf(gpu, s, 3);
     return gpu.run("attention", gpu::function<attend>, heads * blocksFor(s.m, kRows), kBlockThreads, gpu.in<float>(0),
                    gpu.in<float>(1), gpu.in<float>(2), masks, gpu.out<float>(0), gpu.out<float>(1), s);
@@ -364,7 +367,7 @@ Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
       return notTaken(spec, "results of another size or type");
   const auto body = [=](Launcher& gpu) -> Status {
     Attention s = shape;
-    s.key = gpu.call().random;
+    s.draw = drawOf(gpu);
     Masks masks = masksOf(gpu, s, 5);
     SS_TRY(gpu.run("attention gradient: queries", gpu::function<attendGradQueries>, heads * blocksFor(s.m, kRows),
                    kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),

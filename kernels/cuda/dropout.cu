@@ -29,11 +29,11 @@ SS_DEVICE void dropFour(Global<const float> x, Global<float> y, Global<std::uint
 }
 
 // x, y, kept?: [count]; y may lie over x. One thread draws for four elements.
-SS_GLOBAL void dropElements(Global<const float> x, Global<float> y, Global<std::uint8_t> kept, std::int64_t count,
-                            RandomKey key, float threshold, float scale) {
+SS_GLOBAL void dropElements(Global<const float> x, Global<float> y, Global<std::uint8_t> kept, std::int64_t count, Draw draw,
+                            float threshold, float scale) {
   const std::int64_t block = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex(), first = block * 4;
   if (first >= count) return;
-  const Words words = randomWords(key, static_cast<std::uint64_t>(block));
+  const Words words = randomWords(keyOf(draw), static_cast<std::uint64_t>(block));
   bool keeps[4];
   for (int e = 0; e < 4; ++e) keeps[e] = uniformOf(words.word[e]) >= threshold;
   dropFour(x, y, kept, first, count, keeps, scale);
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
                      gpu.in<float>(0), gpu.out<float>(0), gpu.out<std::uint8_t>(1), count);
     const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F;
     return gpu.run("dropout", gpu::function<dropElements>, blocksFor(count, kThreads * 4), kThreads, gpu.in<float>(0),
-                   gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, call.random, dropoutThreshold(ratio), scale);
+                   gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, drawOf(gpu), dropoutThreshold(ratio), scale);
   };
   return makeLaunched("dropout", body, 0, Determinism::keyedRandom());
 }

@@ -59,6 +59,7 @@ std::optional<LibraryForm> libraryForm(const KernelSpec& spec) {
   p.aRow = s.aRow, p.aColumn = s.aColumn, p.bRow = s.bRow, p.bColumn = s.bColumn, p.yRow = s.yRow, p.yColumn = s.yColumn;
   p.alpha = spec.attrs.real("alpha", 1.0F);
   p.relu = spec.attrs.text("activation", "") == "Relu";
+  p.tf32 = p.dtype == DType::kF32 && spec.attrs.integer("tf32", 0) != 0;
   if (spec.inputPresent(2)) {
     form.bias = 2;
     if (spec.op == "Gemm" ? !placeOfC(spec, s, form) : elementCount(spec.inputs[2].dims) != s.n) return std::nullopt;

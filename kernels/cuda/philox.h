@@ -1,11 +1,22 @@
 // The random numbers of kernels/random.h in the language of the kernels: the same words for the same key and element.
 #pragma once
 
-#include "kernels/cuda/body.h"
+#include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
 
-struct Words {
+// Where a kernel takes its random key from. Seed and step change with every step, but the parameters of a graph do not.
+struct Draw {
+  RandomKey key;
+  Global<const std::uint64_t> now;  // seed and step, where they are not those of the key
+};
+SS_DEVICE RandomKey keyOf(const Draw& draw) {
+  if (!draw.now.present()) return draw.key;
+  return {draw.now[0], draw.now[1], draw.key.node};
+}
+inline Draw drawOf(Launcher& gpu) { return {gpu.call().random, gpu.recordedKey()}; }
+
+struct Words {  // what one counter gives
   std::uint32_t word[4];
 };
 

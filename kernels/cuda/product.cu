@@ -99,7 +99,10 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, float beta, std::
                       : part == 2 ? gpu::function<products<2>>
                                   : gpu::function<products<1>>;
   const std::int64_t blocks = p.batches * blocksFor(p.m, part * kSide) * blocksFor(p.n, part * kSide);
-  return makeLaunched("tiles of " + std::to_string(part * kSide), [=, form = libraryForm(spec)](Launcher& gpu) -> Status {
+  const auto form = libraryForm(spec);
+  const std::string name =
+      "tiles of " + std::to_string(part * kSide) + (form && form->product.tf32 ? ", or cuBLASLt in TF32" : "");
+  return makeLaunched(name, [=](Launcher& gpu) -> Status {
     if (form) {
       SS_ASSIGN(const bool done, runByLibrary(*form, gpu.call()));
       if (done) return {};

@@ -22,12 +22,16 @@ class Complaints {
   Complaints(const Complaints&) = delete;
   Complaints& operator=(const Complaints&) = delete;
 
+  // Finds the memory, if it is not there. Of places that a graph has, before it is recorded.
+  CuResult prepare();
   // No more places: collect() when everything has run.
   bool full() const { return pending_.size() == kPlaces; }
   // A place of the next launch, in memory that the GPU reaches.
   CuResult add(ErrorOf errorOf, gpu::Complained** place);
   // The first complaint that nobody was told; places are used again once everything has run (`all`).
   std::optional<Error> collect(bool all);
+  // The same for places that belong to the launches of a graph, which uses them again.
+  std::optional<Error> collectAgain();
 
  private:
   static constexpr std::size_t kPlaces = 1024;

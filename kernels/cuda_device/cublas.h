@@ -16,8 +16,8 @@ using LtMatmul = void*;      // cublasLtMatmulDesc_t
 using LtLayout = void*;      // cublasLtMatrixLayout_t
 using LtPreference = void*;  // cublasLtMatmulPreference_t
 
-enum : int { kLtF32 = 0, kLtF16 = 2, kLtBF16 = 14 };  // cudaDataType
-inline constexpr int kLtComputeF32 = 68;              // CUBLAS_COMPUTE_32F
+enum : int { kLtF32 = 0, kLtF16 = 2, kLtBF16 = 14 };     // cudaDataType
+enum : int { kLtComputeF32 = 68, kLtComputeTf32 = 77 };  // cublasComputeType_t: 32F, 32F_FAST_TF32
 enum : std::int32_t { kLtPlain = 0, kLtTransposed = 1 };
 enum : std::uint32_t { kLtDefault = 1, kLtRelu = 2, kLtBias = 4 };                 // cublasLtEpilogue_t, bits
 enum : int { kLtTransA = 3, kLtTransB = 4, kLtEpilogue = 7, kLtBiasPointer = 8 };  // of a matmul

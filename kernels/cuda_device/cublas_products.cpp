@@ -40,7 +40,8 @@ std::vector<std::int64_t> keyOf(const LibraryProduct& p) {
           p.bBatch,
           p.yBatch,
           p.bias ? 1 : 0,
-          p.relu ? 1 : 0};
+          p.relu ? 1 : 0,
+          p.tf32 ? 1 : 0};
 }
 
 // A matrix as the library sees it: column-major, rows × columns, possibly to be transposed.
@@ -67,7 +68,7 @@ CublasProducts::~CublasProducts() {
 Status CublasProducts::make(const LibraryProduct& p, Prepared& made) {
   const CublasLt& lt = *library_;
   const int type = typeOf(p.dtype);
-  SS_TRY(check(lt.matmulCreate(&made.matmul, kLtComputeF32, kLtF32), "a product"));
+  SS_TRY(check(lt.matmulCreate(&made.matmul, p.tf32 ? kLtComputeTf32 : kLtComputeF32, kLtF32), "a product"));
   const auto layout = [&](LtLayout* into, const Stored& s, std::int64_t batch) -> Status {
     SS_TRY(check(
         lt.layoutCreate(into, type, static_cast<std::uint64_t>(s.rows), static_cast<std::uint64_t>(s.columns), s.leading),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <map>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/cuda_device/captured.h"
 #include "kernels/cuda_device/complaints.h"
 #include "kernels/cuda_device/cublas_products.h"
 #include "kernels/cuda_device/cupti_activity.h"
@@ -18,6 +20,8 @@
 #include "kernels/cuda_device/gpu_code.h"
 #include "kernels/cuda_device/kernel_facts.h"
 #include "kernels/cuda_device/staging.h"
+#include "kernels/device_graph.h"
+#include "kernels/device_health.h"
 #include "kernels/emulated/direct.h"
 #include "kernels/emulated_device.h"
 
@@ -101,7 +105,21 @@ struct Event final : DeviceEvent {
 };
 CuEvent eventOf(const DeviceEvent& event) { return static_cast<const Event&>(event).event; }
 
-class CudaDevice final : public Device, public ActivitySource, public gpu::DirectLaunches, public gpu::LibraryProducts {
+struct Graph final : DeviceGraph {
+  Graph(CudaDevice& device, const Driver& driver) : owner(device), complaints(driver) {}
+  ~Graph() override;
+  std::int64_t operations() const override { return made.operations; }
+  CudaDevice& owner;
+  Captured::Made made;
+  Complaints complaints;  // of its kernels
+};
+
+class CudaDevice final : public Device,
+                         public ActivitySource,
+                         public GraphSource,
+                         public DeviceHealth,
+                         public gpu::DirectLaunches,
+                         public gpu::LibraryProducts {
  public:
   CudaDevice(const std::string& name, const Gpu& gpu, CuContext context)
       : gpu_(gpu),
@@ -110,6 +128,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
         functions_(driver_),
         staging_(driver_),
         complaints_(driver_),
+        captured_(driver_),
         kernelFacts_(driver_, gpu.attribute(kCuThreadsOfMultiprocessor)) {
     facts_.name = name;
     facts_.kernels = "cuda";
@@ -145,6 +164,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   Result<DeviceMemory> allocate(std::int64_t bytes) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(enter());
+    SS_TRY(notCapturing("an allocation"));
     if (bytes == 0) return DeviceMemory();
     CuAddress address = 0;
     if (const CuResult result = driver_.allocate(&address, static_cast<std::size_t>(bytes)); result != kCuSuccess) {
@@ -173,6 +193,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     if (bytes == 0) return {};
     SS_ASSIGN(CuStream on, streamOf(stream));
     const bool target = isOwn(to), source = isOwn(from);
+    if (!target || !source) SS_TRY(notCapturing("a copy from or to the host"));
     CuResult result = kCuSuccess;
     begin(on, stream,
           {target == source ? ActivityKind::kCopyWithin
@@ -243,13 +264,49 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   Status synchronise(const DeviceEvent& event) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(enter());
+    SS_TRY(notCapturing("a wait of the host"));
     SS_TRY(check(driver_.eventSynchronize(eventOf(event)), "waiting for the GPU"));
     return answer(false);
   }
   Status synchronise() override {
     const std::lock_guard lock(mutex_);
     SS_TRY(enter());
+    SS_TRY(notCapturing("a wait of the host"));
     return finish();
+  }
+
+  std::optional<Error> lost() const override {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+  Status beginGraph(const std::byte* key) override {
+    mutex_.lock();  // until endGraph()
+    const Status begun = beginCapture();
+    if (!begun) {
+      mutex_.unlock();
+      return begun;
+    }
+    gpu::recordedKey = key;
+    return {};
+  }
+  Result<std::unique_ptr<DeviceGraph>> endGraph() override {
+    gpu::recordedKey = nullptr;
+    Status wrong = std::exchange(cannotCapture_, Status());
+    std::unique_ptr<Graph> made = std::move(capturing_);
+    const CuResult ended = captured_.end(streams_, &made->made);
+    if (wrong) wrong = check(ended, "a graph");
+    mutex_.unlock();
+    if (!wrong) return tl::make_unexpected(std::move(wrong).error());
+    return std::unique_ptr<DeviceGraph>(std::move(made));
+  }
+  Status replay(DeviceGraph& graph) override {
+    const std::lock_guard lock(mutex_);
+    SS_TRY(enter());
+    auto& own = static_cast<Graph&>(graph);
+    if (std::ranges::find(launched_, &own) == launched_.end()) launched_.push_back(&own);
+    lastKernel_ = fmt::format("a graph of {} operations", own.made.operations);
+    return check(captured_.launch(own.made.executable, streams_), lastKernel_);
   }
 
   void startActivity() override {
@@ -285,8 +342,9 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     auto function = functions_.find(launch.tag);
     if (!function) return fail(function.error().code, fmt::format("device '{}': {}", facts_.name, function.error().message));
     lastKernel_ = launch.name;
-    const ActivityKernel* const facts =
-        recording_ && activityId != 0 ? &kernelFacts_.of(*function, launch.name, launch.blocks, launch.threads) : nullptr;
+    const ActivityKernel* const facts = recording_ && !capturing_ && activityId != 0
+                                            ? &kernelFacts_.of(*function, launch.name, launch.blocks, launch.threads)
+                                            : nullptr;
     begin(on, launch.stream, {ActivityKind::kKernel, 0, facts});
     const CuResult result =
         driver_.launch(*function, static_cast<unsigned>(launch.blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1, 0,
@@ -313,9 +371,11 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   Result<void*> complaint(Complaints::ErrorOf errorOf) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(enter());
-    if (complaints_.full()) SS_TRY(finish());
+    if (capturing_ && capturing_->complaints.full()) SS_TRY(notCapturing("more than a thousand kernels that may complain"));
+    if (!capturing_ && complaints_.full()) SS_TRY(finish());
     gpu::Complained* place = nullptr;
-    SS_TRY(check(complaints_.add(std::move(errorOf), &place), "memory for complaints of kernels"));
+    Complaints& complaints = capturing_ ? capturing_->complaints : complaints_;
+    SS_TRY(check(complaints.add(std::move(errorOf), &place), "memory for complaints of kernels"));
     return place;
   }
 
@@ -323,6 +383,14 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     const std::lock_guard lock(mutex_);
     driver_.contextSet(context_);
     driver_.eventDestroy(event);
+  }
+  void dropGraph(const Graph& graph) {
+    const std::lock_guard lock(mutex_);
+    driver_.contextSet(context_);
+    std::erase(launched_, &graph);
+    if (!graph.made.executable) return;
+    for (CuStream stream : streams_) driver_.streamSynchronize(stream);  // it may be running
+    driver_.graphExecDestroy(graph.made.executable);
   }
 
  private:
@@ -379,6 +447,25 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     if (recording_) recording_->end(stream);
   }
 
+  Status beginCapture() {
+    SS_TRY(enter());
+    SS_TRY(notCapturing("another graph"));
+    auto graph = std::make_unique<Graph>(*this, driver_);
+    SS_TRY(check(graph->complaints.prepare(), "memory for complaints of kernels"));
+    SS_TRY(check(captured_.begin(streams_), "the capture of a graph"));
+    capturing_ = std::move(graph);
+    return {};
+  }
+  // An error while a graph is captured, which has then failed.
+  Status notCapturing(const char* what) {
+    if (!capturing_) return {};
+    Status wrong =
+        fail(ErrorCode::kUnsupported,
+             fmt::format("device '{}': {} while a graph is recorded; expected work of the device alone", facts_.name, what));
+    if (cannotCapture_) cannotCapture_ = wrong;
+    return wrong;
+  }
+
   // Waits for all streams.
   Status finish() {
     for (CuStream stream : streams_) SS_TRY(check(driver_.streamSynchronize(stream), "waiting for the GPU"));
@@ -386,6 +473,9 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   }
   Status answer(bool all) {
     if (auto error = complaints_.collect(all)) return tl::make_unexpected(std::move(*error));
+    for (Graph* graph : launched_)
+      if (auto error = graph->complaints.collectAgain()) return tl::make_unexpected(std::move(*error));
+    if (all) launched_.clear();
     return {};
   }
 
@@ -426,10 +516,14 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   const Gpu gpu_;
   const Driver& driver_;
   const CuContext context_;
-  mutable std::mutex mutex_;  // sessions of several threads share the device
+  mutable std::recursive_mutex mutex_;  // sessions of several threads share the device; held while a graph is captured
   Functions functions_;
   Staging staging_;
   Complaints complaints_;
+  Captured captured_;
+  std::unique_ptr<Graph> capturing_;  // null: nothing is captured
+  Status cannotCapture_;              // the first call that cannot be
+  std::vector<Graph*> launched_;      // since somebody waited for all streams
   KernelFacts kernelFacts_;
   std::unique_ptr<Recording> recording_;  // null until somebody asks for activity
   Rung rung_;
@@ -443,6 +537,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
 Event::~Event() {
   if (event) owner.dropEvent(event);
 }
+Graph::~Graph() { owner.dropGraph(*this); }
 
 }  // namespace
 }  // namespace cuda

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/device_graph.h"
 #include "kernels/emulated/direct.h"
 #include "kernels/emulated/launch.h"
 #include "kernels/emulated/threads.h"
@@ -118,6 +119,12 @@ class Launcher {
   template <typename T>
   Global<const T> readRoom(std::size_t offset, std::int64_t count) {
     return Global<const T>(addRoom(offset, count, sizeof(T), Access::kRead));
+  }
+  // Seed and step while a graph is recorded; else empty.
+  Global<const std::uint64_t> recordedKey() {
+    if (!gpu::recordedKey) return {};
+    auto* const place = const_cast<std::byte*>(gpu::recordedKey);
+    return Global<const std::uint64_t>(add("seed and step", 0, place, 2, sizeof(std::uint64_t), Access::kRead));
   }
   Complaint complaint(emulated::ErrorOf error) {
     if (direct_) {

@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/device_graph.h"
+#include "kernels/device_health.h"
 #include "kernels/emulated/activity_log.h"
 #include "kernels/emulated/body.h"
 #include "kernels/emulated/fibres.h"
@@ -39,6 +41,15 @@ struct Command {
   std::int64_t ticket = 0;
   ActivityRecord record;  // what is known of it before it runs; id 0: none that is recorded
 };
+// The same of a graph: what was put on a stream, or an event that the stream reaches or waits for.
+struct Recorded {
+  enum class Kind : std::uint8_t { kWork, kReaches, kWaits };
+  Kind kind = Kind::kWork;
+  StreamId stream = 0;
+  std::function<Status()> work;
+  std::string kernel;  // empty: a copy or fill
+  std::shared_ptr<Records> event;
+};
 // A record of work that this thread puts on a stream.
 ActivityRecord recordOf(ActivityKind kind, std::int64_t bytes = 0) {
   ActivityRecord record;
@@ -48,7 +59,15 @@ ActivityRecord recordOf(ActivityKind kind, std::int64_t bytes = 0) {
   return record;
 }
 
-class EmulatedDevice final : public Device, public ActivitySource {
+struct Graph final : DeviceGraph {
+  std::int64_t operations() const override {
+    return std::ranges::count_if(recorded, [](const Recorded& one) { return one.kind == Recorded::Kind::kWork; });
+  }
+  std::vector<Recorded> recorded;
+  Status wrong;  // the first call that cannot be recorded
+};
+
+class EmulatedDevice final : public Device, public ActivitySource, public GraphSource, public DeviceHealth {
  public:
   EmulatedDevice(const std::string& name, Order order)
       : order_(std::move(order)), random_(order_.seed), log_(order_.seed, order_.dropRecords) {
@@ -63,6 +82,7 @@ class EmulatedDevice final : public Device, public ActivitySource {
   Result<DeviceMemory> allocate(std::int64_t bytes) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
+    SS_TRY(notRecording("an allocation"));
     if (bytes == 0) return DeviceMemory();
     if (++allocations_ == order_.failAllocation)
       return fail(ErrorCode::kOutOfMemory,
@@ -81,7 +101,9 @@ class EmulatedDevice final : public Device, public ActivitySource {
       std::memmove(target, source, static_cast<std::size_t>(bytes));
       return {};
     };
-    return put(stream, work, recordOf(copyKind(to, from), bytes));
+    const ActivityKind kind = copyKind(to, from);
+    if (kind != ActivityKind::kCopyWithin) SS_TRY(notRecording("a copy from or to the host"));
+    return put(stream, work, recordOf(kind, bytes));
   }
   Status fill(void* to, std::uint8_t value, std::int64_t bytes, StreamId stream) override {
     if (bytes == 0) return alive();
@@ -100,20 +122,29 @@ class EmulatedDevice final : public Device, public ActivitySource {
   }
   Result<std::unique_ptr<DeviceEvent>> makeEvent() override { return std::make_unique<Event>(); }
   Status record(DeviceEvent& event, StreamId stream) override {
-    const auto records = static_cast<Event&>(event).records;
-    const std::int64_t ticket = ++records->recorded;
-    return put(stream,
-               [records, ticket]() -> Status {
-                 records->reached = std::max(records->reached, ticket);
-                 return {};
-               },
-               {});
+    const std::lock_guard lock(mutex_);
+    SS_TRY(alive());
+    SS_TRY(hasStream(stream));
+    const auto& records = static_cast<Event&>(event).records;
+    if (recording_) {
+      recording_->recorded.push_back({Recorded::Kind::kReaches, stream, {}, {}, records});
+      return {};
+    }
+    reach(stream, records);
+    return ranEagerly();
   }
   Status wait(StreamId stream, const DeviceEvent& event) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
+    SS_TRY(hasStream(stream));
     const auto& records = static_cast<const Event&>(event).records;
-    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded, {}});
+    if (recording_) {
+      const auto isIt = [&](const Recorded& one) { return one.kind == Recorded::Kind::kReaches && one.event == records; };
+      if (std::ranges::none_of(recording_->recorded, isIt)) return notRecording("a wait for an event from before it");
+      recording_->recorded.push_back({Recorded::Kind::kWaits, stream, {}, {}, records});
+      return {};
+    }
+    await(stream, records);
     return {};
   }
   Result<bool> reached(const DeviceEvent& event) const override {
@@ -122,12 +153,14 @@ class EmulatedDevice final : public Device, public ActivitySource {
   }
   Status synchronise(const DeviceEvent& event) override {
     const std::lock_guard lock(mutex_);
+    SS_TRY(notRecording("a wait of the host"));
     const Records& own = recordsOf(event);
     runUntil([&] { return own.reached >= own.recorded; });
     return answer();
   }
   Status synchronise() override {
     const std::lock_guard lock(mutex_);
+    SS_TRY(notRecording("a wait of the host"));
     runUntil([] { return false; });
     return answer();
   }
@@ -152,18 +185,55 @@ class EmulatedDevice final : public Device, public ActivitySource {
     return status;
   }
 
+  std::optional<Error> lost() const override {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+  Status beginGraph(const std::byte* key) override {
+    mutex_.lock();  // until endGraph()
+    if (recording_ || !alive()) {
+      const Status found = alive();
+      mutex_.unlock();
+      return found ? fail(ErrorCode::kInternal, fmt::format("device '{}': a graph is being recorded", facts_.name)) : found;
+    }
+    recording_ = std::make_unique<Graph>();
+    gpu::recordedKey = key;
+    return {};
+  }
+  Result<std::unique_ptr<DeviceGraph>> endGraph() override {
+    gpu::recordedKey = nullptr;
+    std::unique_ptr<Graph> made = std::move(recording_);
+    mutex_.unlock();
+    if (!made) return fail(ErrorCode::kInternal, fmt::format("device '{}': no graph is being recorded", facts_.name));
+    if (!made->wrong) return tl::make_unexpected(std::move(made->wrong).error());
+    return std::unique_ptr<DeviceGraph>(std::move(made));
+  }
+  Status replay(DeviceGraph& graph) override {
+    const std::lock_guard lock(mutex_);
+    SS_TRY(alive());
+    SS_TRY(notRecording("another graph"));
+    joinStreams();
+    for (const Recorded& one : static_cast<const Graph&>(graph).recorded) {
+      switch (one.kind) {
+        case Recorded::Kind::kReaches: reach(one.stream, one.event); break;
+        case Recorded::Kind::kWaits: await(one.stream, one.event); break;
+        case Recorded::Kind::kWork:
+          if (!one.kernel.empty()) SS_TRY(countLaunch(one.kernel));
+          queue(one.stream).push_back({one.work, nullptr, 0, {}});
+      }
+    }
+    joinStreams();
+    return ranEagerly();
+  }
+
   // A launch that Launcher::run has put together.
   Status submit(std::unique_ptr<Launch> launch, StreamId stream) {
-    {
-      const std::lock_guard lock(mutex_);
-      SS_TRY(alive());
-      const std::int64_t number = ++launches_;
-      if (number == order_.failLaunch)
-        return broke(fmt::format("launch {} (kernel '{}') failed, as its name orders", number, launch->kernel()));
-      if (order_.loseDevice > 0 && number >= order_.loseDevice)
-        return broke(fmt::format("the device is lost since launch {}, as its name orders", order_.loseDevice));
-    }
-    const auto work = [this, shared = std::shared_ptr<Launch>(std::move(launch))]() -> Status {
+    const std::lock_guard lock(mutex_);
+    SS_TRY(alive());
+    const std::shared_ptr<Launch> shared(std::move(launch));
+    if (!recording_) SS_TRY(countLaunch(shared->kernel()));
+    const auto work = [this, shared]() -> Status {
       for (Memory& operand : shared->operands()) {
         if (operand.count == 0) continue;
         SS_ASSIGN(operand.open, regions_.open(operand.address, operand.count * static_cast<std::int64_t>(operand.size),
@@ -176,7 +246,7 @@ class EmulatedDevice final : public Device, public ActivitySource {
                 shared->sharedBytes(), occupancyOf(shared->threads(), shared->sharedBytes())};
       return status;
     };
-    return put(stream, work, recordOf(ActivityKind::kKernel));
+    return put(stream, work, recordOf(ActivityKind::kKernel), shared->kernel());
   }
 
  private:
@@ -202,20 +272,71 @@ class EmulatedDevice final : public Device, public ActivitySource {
   }
   std::deque<Command>& queue(StreamId stream) { return streams_[static_cast<std::size_t>(stream)]; }
 
-  Status put(StreamId stream, std::function<Status()> work, ActivityRecord record) {
+  // `kernel`: empty for copies and fills.
+  Status put(StreamId stream, std::function<Status()> work, ActivityRecord record, const std::string& kernel = {}) {
     record.called = hostClock();
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
-    if (static_cast<std::size_t>(stream) >= streams_.size())
-      return fail(ErrorCode::kInternal,
-                  fmt::format("device '{}': stream {}; expected one of {}", facts_.name, stream, streams_.size()));
+    SS_TRY(hasStream(stream));
+    if (recording_) {
+      recording_->recorded.push_back({Recorded::Kind::kWork, stream, std::move(work), kernel, nullptr});
+      return {};
+    }
     record.stream = stream;
     if (record.id != 0) record.correlation = log_.nextCorrelation();
     record.returned = hostClock();
     queue(stream).push_back({std::move(work), nullptr, 0, record});
+    return ranEagerly();
+  }
+  Status hasStream(StreamId stream) const {
+    if (stream >= 0 && static_cast<std::size_t>(stream) < streams_.size()) return {};
+    return fail(ErrorCode::kInternal,
+                fmt::format("device '{}': stream {}; expected one of {}", facts_.name, stream, streams_.size()));
+  }
+  Status ranEagerly() {
     if (!order_.eager) return {};
     runUntil([] { return false; });
     return answer();
+  }
+  // An error while a graph is recorded, which has then failed.
+  Status notRecording(const char* what) {
+    if (!recording_) return {};
+    Status wrong = fail(ErrorCode::kUnsupported, fmt::format("device '{}': {} while a graph is recorded; expected work "
+                                                             "of the device alone",
+                                                             facts_.name, what));
+    if (recording_->wrong) recording_->wrong = wrong;
+    return wrong;
+  }
+  Status countLaunch(const std::string& kernel) {
+    const std::int64_t number = ++launches_;
+    if (number == order_.failLaunch)
+      return broke(fmt::format("launch {} (kernel '{}') failed, as its name orders", number, kernel));
+    if (order_.loseDevice > 0 && number >= order_.loseDevice)
+      return broke(fmt::format("the device is lost since launch {}, as its name orders", order_.loseDevice));
+    return {};
+  }
+  void reach(StreamId stream, const std::shared_ptr<Records>& records) {
+    const std::int64_t ticket = ++records->recorded;
+    const auto work = [records, ticket]() -> Status {
+      records->reached = std::max(records->reached, ticket);
+      return {};
+    };
+    queue(stream).push_back({work, nullptr, 0, {}});
+  }
+  void await(StreamId stream, const std::shared_ptr<Records>& records) {
+    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded, {}});
+  }
+  // What comes later on any stream waits for what is on all of them now.
+  void joinStreams() {
+    const auto count = static_cast<StreamId>(streams_.size());
+    for (StreamId stream = 1; stream < count; ++stream) {
+      const auto all = std::make_shared<Records>();
+      reach(stream, all);
+      await(0, all);
+    }
+    const auto joined = std::make_shared<Records>();
+    reach(0, joined);
+    for (StreamId stream = 1; stream < count; ++stream) await(stream, joined);
   }
 
   // Runs what lies on the streams, one command of a stream that need not wait at a time.
@@ -264,7 +385,8 @@ class EmulatedDevice final : public Device, public ActivitySource {
   DeviceFacts facts_;
   const Order order_;
   std::uint64_t random_;
-  std::mutex mutex_;  // sessions of several threads share the device
+  mutable std::recursive_mutex mutex_;  // sessions of several threads share the device; held while a graph is recorded
+  std::unique_ptr<Graph> recording_;    // null: none is being recorded
   Regions regions_;
   Fibres fibres_;
   std::vector<std::deque<Command>> streams_;

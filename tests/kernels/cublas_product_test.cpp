@@ -164,6 +164,37 @@ TEST(LibraryProduct, TilesComputeWhatTheLibraryHasNot) {
   setenv("STEPSCOPE_CUBLASLT", "off", 1);
 }
 
+// With TF32 ten bits of a fraction are read: other numbers, within 2^-10 of each factor; low types stay as they are.
+TEST(LibraryProduct, Tf32IsUsedWhereItIsAskedFor) {
+  setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);
+  setenv("STEPSCOPE_FAKE_CUBLASLT", "", 1);
+  ASSERT_TRUE(useFakeGpu());
+  const auto device = makeCudaDevice("cuda");
+  ASSERT_TRUE(device.has_value());
+  const auto productOf = [&](bool tf32, DType dtype) {
+    std::vector<Tensor> inputs;
+    KernelSpec spec = specOf(forms()[0], dtype, inputs);
+    if (tf32) spec.attrs.set("tf32", std::int64_t{1});
+    const auto kernel = builtInKernels().make("cuda", spec);
+    EXPECT_TRUE(kernel.has_value()) << kernel.error().message;
+    if (dtype == DType::kF32) EXPECT_EQ((*kernel)->implementation().find("TF32") != std::string::npos, tf32);
+    auto y = runOn(**device, **kernel, spec, inputs);
+    EXPECT_TRUE(y.has_value()) << y.error().message;
+    return std::move((*y)[0]);
+  };
+  const Tensor plain = productOf(false, DType::kF32), short32 = productOf(true, DType::kF32);
+  int differ = 0;
+  for (std::int64_t i = 0; i < plain.elements(); ++i) {
+    const double a = elementAsDouble(plain.view(), i), b = elementAsDouble(short32.view(), i);
+    differ += a == b ? 0 : 1;
+    EXPECT_NEAR(a, b, 40 * 2 * 0x1p-10);  // 40 products of factors up to 1
+  }
+  EXPECT_GT(differ, 0);
+  const Tensor low = productOf(false, DType::kBF16), same = productOf(true, DType::kBF16);
+  EXPECT_EQ(std::memcmp(low.view().data, same.view().data, low.bytes()), 0);
+  setenv("STEPSCOPE_CUBLASLT", "off", 1);
+}
+
 // A product is a kernel among the records, and waits for what is on its stream.
 TEST(LibraryProduct, IsRecordedAndOrdered) {
   setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);

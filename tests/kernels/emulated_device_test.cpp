@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
 #include <set>
 
+#include "kernels/device_graph.h"
 #include "tests/kernels/on_device.h"
 
 namespace stepscope {
@@ -100,6 +102,63 @@ TEST(Emulated, EarlyReuseOfHostMemoryShows) {
   ASSERT_TRUE(device->copy(back.data(), memory->data(), 4, 0).has_value());
   ASSERT_TRUE(device->synchronise().has_value());
   EXPECT_EQ(back[0], 9);
+}
+
+TEST(Emulated, AGraphRunsWhenItIsReplayedBehindAllStreams) {
+  const auto device = made("emulated:seed=3");
+  const auto memory = device->allocate(8);
+  ASSERT_TRUE(memory.has_value() && device->needStreams(2));
+  GraphSource* const source = graphsOf(*device);
+  ASSERT_NE(source, nullptr);
+  const auto event = device->makeEvent();
+  ASSERT_TRUE(source->beginGraph(nullptr).has_value());
+  ASSERT_TRUE(device->fill(memory->data(), 3, 4, 1).has_value());
+  ASSERT_TRUE(device->record(**event, 1) && device->wait(0, **event));
+  ASSERT_TRUE(device->copy(memory->data() + 4, memory->data(), 4, 0).has_value());
+  auto graph = source->endGraph();
+  ASSERT_TRUE(graph.has_value()) << graph.error().message;
+  EXPECT_EQ((*graph)->operations(), 2);
+  std::array<std::uint8_t, 8> back{};
+  const auto contents = [&] {
+    EXPECT_TRUE(device->copy(back.data(), memory->data(), 8, 1).has_value());
+    EXPECT_TRUE(device->synchronise().has_value());
+    return std::pair(back[0], back[7]);
+  };
+  EXPECT_EQ(contents(), (std::pair<std::uint8_t, std::uint8_t>(0, 0)));  // nothing of it has run
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_TRUE(device->fill(memory->data(), 9, 8, 1).has_value());  // before it, on another stream
+    ASSERT_TRUE(source->replay(**graph).has_value());
+    EXPECT_EQ(contents(), (std::pair<std::uint8_t, std::uint8_t>(3, 3)));
+  }
+}
+
+TEST(Emulated, WhatAGraphCannotHoldIsNamed) {
+  const auto device = made("emulated");
+  const auto memory = device->allocate(8);
+  ASSERT_TRUE(memory.has_value());
+  std::array<std::byte, 8> host{};
+  const auto before = device->makeEvent();
+  ASSERT_TRUE(device->record(**before, 0).has_value());
+  const std::vector<std::pair<const char*, std::function<Status()>>> calls{
+      {"an allocation",
+       [&]() -> Status {
+         const auto made = device->allocate(8);
+         return made ? Status() : tl::make_unexpected(made.error());
+       }},
+      {"a copy from or to the host", [&] { return device->copy(memory->data(), host.data(), 8, 0); }},
+      {"a wait of the host", [&] { return device->synchronise(); }},
+      {"a wait for an event from before it", [&] { return device->wait(0, **before); }}};
+  for (const auto& [what, call] : calls) {
+    ASSERT_TRUE(graphsOf(*device)->beginGraph(nullptr).has_value());
+    const Status status = call();
+    ASSERT_FALSE(status.has_value()) << what;
+    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+    EXPECT_NE(status.error().message.find(what), std::string::npos) << status.error().message;
+    const auto graph = graphsOf(*device)->endGraph();
+    ASSERT_FALSE(graph.has_value()) << what;
+    EXPECT_NE(graph.error().message.find(what), std::string::npos) << graph.error().message;
+  }
+  EXPECT_TRUE(device->synchronise().has_value());  // and the device goes on
 }
 
 TEST(Emulated, OrderedFaultsAreTypedErrors) {

@@ -23,6 +23,11 @@ static_assert(cuda::kCuRegisters == CU_FUNC_ATTRIBUTE_NUM_REGS);
 static_assert(cuda::kCuThreadsOfMultiprocessor == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
 static_assert(cuda::kCuMultiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 static_assert(cuda::kCuMemoryBusBits == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+static_assert(cuda::kCuCaptureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+static_assert(cuda::kCuCaptureUnsupported == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+              cuda::kCuCaptureInvalidated == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+              cuda::kCuCaptureUnjoined == CUDA_ERROR_STREAM_CAPTURE_UNJOINED &&
+              cuda::kCuCaptureIsolation == CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 static_assert(cuda::kCuOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY && cuda::kCuNotReady == CUDA_ERROR_NOT_READY);
 
 // --- CUPTI
@@ -59,7 +64,7 @@ SS_SAME_PLACE(cuda::CuptiExternalRecord, correlation, CUpti_ActivityExternalCorr
 
 // --- cuBLASLt
 static_assert(cuda::kLtF32 == CUDA_R_32F && cuda::kLtF16 == CUDA_R_16F && cuda::kLtBF16 == CUDA_R_16BF);
-static_assert(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F);
+static_assert(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F && cuda::kLtComputeTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
 static_assert(cuda::kLtPlain == CUBLAS_OP_N && cuda::kLtTransposed == CUBLAS_OP_T);
 static_assert(cuda::kLtDefault == CUBLASLT_EPILOGUE_DEFAULT && cuda::kLtRelu == CUBLASLT_EPILOGUE_RELU &&
               cuda::kLtBias == CUBLASLT_EPILOGUE_BIAS && (cuda::kLtRelu | cuda::kLtBias) == CUBLASLT_EPILOGUE_RELU_BIAS);

@@ -25,7 +25,7 @@ int groupOf(const std::string& name) {
   if (name.starts_with("pass.")) return 0;
   if (name.starts_with("memory.")) return 1;
   if (name.starts_with("recompute.")) return 2;
-  for (const char* running : {"kernels", "threads", "precision", "deterministic", "subnormals", "device"})
+  for (const char* running : {"kernels", "threads", "precision", "deterministic", "subnormals", "device", "cuda"})
     if (name == running || name.starts_with(running + std::string("."))) return 3;
   return 4;
 }

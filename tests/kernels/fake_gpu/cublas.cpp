@@ -5,8 +5,10 @@
 
 #include <dlfcn.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 
@@ -29,6 +31,7 @@ struct Matmul {
   std::int32_t transA = 0, transB = 0;
   std::uint32_t epilogue = kLtDefault;
   const void* bias = nullptr;
+  bool tf32 = false;
 };
 struct Preference {
   std::uint64_t workspace = 0;
@@ -57,6 +60,11 @@ struct Call {
   const void *left, *right, *addend;
   void* result;
 };
+// As tensor cores read a float32 in TF32: ten bits of its fraction.
+double shortened(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffffe000U;
+  return std::bit_cast<float>(bits);
+}
 void compute(const Call& call) {
   const std::int64_t depth = call.matmul.transA ? call.a.rows : call.a.columns;
   for (std::int64_t batch = 0; batch < call.d.batches; ++batch)
@@ -66,8 +74,9 @@ void compute(const Call& call) {
         for (std::int64_t k = 0; k < depth; ++k) {
           const std::int64_t at = call.matmul.transA ? k + i * call.a.leading : i + k * call.a.leading;
           const std::int64_t bt = call.matmul.transB ? j + k * call.b.leading : k + j * call.b.leading;
-          sum += read(call.left, call.a.type, batch * call.a.stride + at) *
-                 read(call.right, call.b.type, batch * call.b.stride + bt);
+          const double left = read(call.left, call.a.type, batch * call.a.stride + at),
+                       right = read(call.right, call.b.type, batch * call.b.stride + bt);
+          sum += call.matmul.tf32 ? shortened(left) * shortened(right) : left * right;
         }
         const std::int64_t place = batch * call.d.stride + i + j * call.d.leading;
         double value = call.alpha * sum;
@@ -96,8 +105,9 @@ LtStatus cublasLtCreate(LtHandle* handle) {
 }
 LtStatus cublasLtDestroy(LtHandle) { return 0; }
 LtStatus cublasLtMatmulDescCreate(LtMatmul* made, int compute, int scale) {
-  if (compute != kLtComputeF32 || scale != kLtF32) return kNotSupported;
+  if ((compute != kLtComputeF32 && compute != kLtComputeTf32) || scale != kLtF32) return kNotSupported;
   *made = new Matmul();
+  static_cast<Matmul*>(*made)->tf32 = compute == kLtComputeTf32;
   return 0;
 }
 LtStatus cublasLtMatmulDescDestroy(LtMatmul matmul) {
@@ -195,14 +205,11 @@ LtStatus cublasLtMatmul(LtHandle, LtMatmul matmul, const void* alpha, const void
   const auto put = driver ? reinterpret_cast<fake::Put>(dlsym(driver, "fakeGpuPut")) : nullptr;
   if (!put) return kInvalid;
   ++products;
-  auto* const kept = new Call(call);
+  // A graph computes it again and again, so it stays.
+  static auto* const calls = new std::deque<Call>();
+  calls->push_back(call);
   return put(
-      stream,
-      [](void* data) {
-        compute(*static_cast<Call*>(data));
-        delete static_cast<Call*>(data);
-      },
-      kept, "library product");
+      stream, [](void* data) { compute(*static_cast<const Call*>(data)); }, &calls->back(), "library product");
 }
 
 }  // extern "C"

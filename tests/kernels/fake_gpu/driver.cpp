@@ -3,6 +3,7 @@
 // pinned) is an error here, though a driver may forgive it.
 #include "kernels/cuda_device/driver.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -271,13 +272,40 @@ CuResult cuStreamDestroy_v2(CuStream stream) {
   return kCuSuccess;
 }
 CuResult cuStreamSynchronize(CuStream stream) {
-  return withGpu([&](fake::Gpu& gpu) { return gpu.runUntil([&] { return stream->commands.empty(); }); });
+  return withGpu([&](fake::Gpu& gpu) -> CuResult {
+    if (stream->capture) return stream->capture->wrong = kCuCaptureUnsupported;
+    return gpu.runUntil([&] { return stream->commands.empty(); });
+  });
 }
 CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned) {
-  return withGpu([&](fake::Gpu& gpu) -> CuResult {
-    gpu.wait(stream, *event);
-    return kCuSuccess;
-  });
+  return withGpu([&](fake::Gpu& gpu) { return gpu.wait(stream, *event); });
+}
+CuResult cuStreamBeginCapture_v2(CuStream stream, int mode) {
+  return withGpu([&](fake::Gpu& gpu) { return mode == kCuCaptureThreadLocal ? gpu.beginCapture(stream) : kInvalidValue; });
+}
+CuResult cuStreamEndCapture(CuStream stream, CuGraph* graph) {
+  return withGpu([&](fake::Gpu& gpu) { return gpu.endCapture(stream, graph); });
+}
+CuResult cuGraphGetNodes(CuGraph graph, void** nodes, std::size_t* count) {
+  if (nodes) return kInvalidValue;
+  *count = static_cast<std::size_t>(std::ranges::count_if(graph->nodes, [](const auto& node) { return !!node.work; }));
+  return kCuSuccess;
+}
+CuResult cuGraphInstantiateWithFlags(CuGraphExec* executable, CuGraph graph, unsigned long long flags) {
+  if (flags != 0) return kInvalidValue;
+  *executable = new CuGraphExecState{graph->nodes};
+  return kCuSuccess;
+}
+CuResult cuGraphDestroy(CuGraph graph) {
+  delete graph;
+  return kCuSuccess;
+}
+CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
+  return withGpu([&](fake::Gpu& gpu) { return gpu.launch(*executable, stream); });
+}
+CuResult cuGraphExecDestroy(CuGraphExec executable) {
+  delete executable;
+  return kCuSuccess;
 }
 CuResult cuLaunchHostFunc(CuStream stream, CuHostFunction function, void* data) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
@@ -300,16 +328,7 @@ CuResult cuEventDestroy_v2(CuEvent event) {
   return kCuSuccess;
 }
 CuResult cuEventRecord(CuEvent event, CuStream stream) {
-  return withGpu([&](fake::Gpu& gpu) -> CuResult {
-    const auto records = event->records;
-    const std::int64_t ticket = ++records->recorded;
-    gpu.put(stream, [records, ticket]() -> CuResult {
-      records->reached = std::max(records->reached, ticket);
-      records->when = std::chrono::steady_clock::now();
-      return kCuSuccess;
-    });
-    return kCuSuccess;
-  });
+  return withGpu([&](fake::Gpu& gpu) { return gpu.record(stream, *event); });
 }
 CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
   return withGpu([&](fake::Gpu&) -> CuResult {

@@ -39,6 +39,7 @@ void Gpu::start() {
     if (name == "old-driver") orders_.oldDriver = true;
     if (name == "old-gpu") orders_.oldGpu = true;
     if (name == "wrong-code") orders_.wrongCode = true;
+    if (name == "no-graphs") orders_.noGraphs = true;
     if (name == "memory") number(orders_.memory);
     if (name == "seed") number(orders_.seed);
     if (name == "fail-allocation") number(orders_.failAllocation);
@@ -71,10 +72,12 @@ void Gpu::removeStream(CuStreamState* stream) {
 }
 
 void Gpu::put(CuStreamState* stream, std::function<CuResult()> work) {
+  if (stream->capture) return add(stream, {std::move(work), {}, false});
   stream->commands.push_back({std::move(work), nullptr, 0});
 }
 
 void Gpu::put(CuStreamState* stream, std::function<CuResult()> work, const Work& seen) {
+  if (stream->capture) return add(stream, {std::move(work), {}, seen.kind == Seen::kKernel});
   if (!observer) return put(stream, std::move(work));
   const auto now = [] {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -89,9 +92,102 @@ void Gpu::put(CuStreamState* stream, std::function<CuResult()> work, const Work&
   });
 }
 
-void Gpu::wait(CuStreamState* stream, const CuEventState& event) {
+CuResult Gpu::wait(CuStreamState* stream, const CuEventState& event) {
+  CuGraphState* const capture = stream->capture;
+  if (!capture && event.capture) {
+    // A stream joins the capture of the event that it waits for.
+    stream->capture = const_cast<CuGraphState*>(event.capture);
+    add(stream, {{}, {event.node}, false});
+    return kCuSuccess;
+  }
+  if (capture) {
+    if (event.capture != capture) return capture->wrong = kCuCaptureIsolation;
+    add(stream, {{}, {event.node}, false});
+    return kCuSuccess;
+  }
   if (event.records->reached < event.records->recorded)
     stream->commands.push_back({{}, event.records, event.records->recorded});
+  return kCuSuccess;
+}
+
+CuResult Gpu::record(CuStreamState* stream, CuEventState& event) {
+  event.capture = stream->capture;
+  if (stream->capture) {
+    if (!stream->capture->last.contains(stream)) add(stream, {});
+    event.node = stream->capture->last.at(stream);
+    return kCuSuccess;
+  }
+  const auto records = event.records;
+  const std::int64_t ticket = ++records->recorded;
+  put(stream, [records, ticket]() -> CuResult {
+    records->reached = std::max(records->reached, ticket);
+    records->when = std::chrono::steady_clock::now();
+    return kCuSuccess;
+  });
+  return kCuSuccess;
+}
+
+void Gpu::add(CuStreamState* stream, CuGraphState::Node node) {
+  CuGraphState& capture = *stream->capture;
+  if (const auto before = capture.last.find(stream); before != capture.last.end()) node.behind.push_back(before->second);
+  capture.last[stream] = capture.nodes.size();
+  capture.nodes.push_back(std::move(node));
+}
+
+CuResult Gpu::beginCapture(CuStreamState* stream) {
+  if (orders_.noGraphs || stream->capture) return kCuCaptureUnsupported;
+  stream->capture = new CuGraphState();
+  stream->capture->origin = stream;
+  return kCuSuccess;
+}
+
+// Everything that the other streams of the capture have done must be known to the first one.
+CuResult Gpu::endCapture(CuStreamState* stream, CuGraphState** graph) {
+  CuGraphState* const capture = stream->capture;
+  if (!capture || capture->origin != stream) return kCuCaptureUnsupported;
+  std::vector<std::size_t> open;
+  if (const auto last = capture->last.find(stream); last != capture->last.end()) open.push_back(last->second);
+  std::vector<bool> known(capture->nodes.size(), false);
+  while (!open.empty()) {
+    const std::size_t node = open.back();
+    open.pop_back();
+    if (known[node]) continue;
+    known[node] = true;
+    open.insert(open.end(), capture->nodes[node].behind.begin(), capture->nodes[node].behind.end());
+  }
+  CuResult result = capture->wrong;
+  if (result == kCuSuccess && std::ranges::find(known, false) != known.end()) result = kCuCaptureUnjoined;
+  for (const auto& one : streams_)
+    if (one->capture == capture) one->capture = nullptr;
+  *graph = result == kCuSuccess ? capture : nullptr;
+  if (result != kCuSuccess) delete capture;
+  return result;
+}
+
+// In an order that the seed chooses among those that the nodes allow.
+CuResult Gpu::runNodes(const std::vector<CuGraphState::Node>& nodes) {
+  std::vector<bool> done(nodes.size(), false);
+  for (std::size_t left = nodes.size(); left > 0; --left) {
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (!done[i] && std::ranges::all_of(nodes[i].behind, [&](std::size_t before) { return done[before]; }))
+        ready.push_back(i);
+    const std::size_t next = ready[random() % ready.size()];
+    if (nodes[next].kernel) {
+      const std::int64_t number = ++launches_;
+      if (orders_.loseDevice > 0 && number >= orders_.loseDevice) return kCuDeviceUnavailable;
+      if (number == orders_.failLaunch) return kCuIllegalAddress;
+    }
+    if (nodes[next].work)
+      if (const CuResult result = nodes[next].work(); result != kCuSuccess) return result;
+    done[next] = true;
+  }
+  return kCuSuccess;
+}
+
+CuResult Gpu::launch(const CuGraphExecState& graph, CuStreamState* stream) {
+  put(stream, [this, nodes = graph.nodes]() -> CuResult { return runNodes(nodes); });
+  return kCuSuccess;
 }
 
 CuResult Gpu::runUntil(const std::function<bool()>& done) {
@@ -112,11 +208,11 @@ CuResult Gpu::runUntil(const std::function<bool()>& done) {
 
 CuResult Gpu::launch(const CuFunctionState& function, std::int64_t blocks, int threads, CuStreamState* stream,
                      void** parameters) {
-  const std::int64_t number = ++launches_;
+  const std::int64_t number = stream->capture ? 0 : ++launches_;  // what a graph launches is counted when it does
   if (orders_.loseDevice > 0 && number >= orders_.loseDevice) return stays_ = kCuDeviceUnavailable;
   auto call = function.kernel(parameters);  // as a driver does, it keeps the bytes
   const auto work = [this, &function, blocks, threads, call = std::move(call),
-                     fails = number == orders_.failLaunch]() -> CuResult {
+                     fails = number != 0 && number == orders_.failLaunch]() -> CuResult {
     if (fails) return kCuIllegalAddress;
     const Memory::Opened opened(memory);
     emulated::Launch launch;

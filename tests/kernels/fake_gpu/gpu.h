@@ -8,12 +8,14 @@
 //   fail-allocation=N   the N-th allocation finds no memory, once
 //   fail-launch=N       the N-th launch ends as an illegal address would: every later call says so
 //   lose-device=N       from the N-th launch on the GPU is gone
+//   no-graphs           streams cannot be captured
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,6 +34,25 @@ struct stepscope::cuda::CuEventState {
     std::chrono::steady_clock::time_point when;  // it was reached last
   };
   std::shared_ptr<Records> records = std::make_shared<Records>();
+  // Recorded last while its stream was captured: the capture, and its node behind which the event lies.
+  const CuGraphState* capture = nullptr;
+  std::size_t node = 0;
+};
+// What was put on streams while they were captured. A node waits for those that it names, and for the one before it on its
+// stream.
+struct stepscope::cuda::CuGraphState {
+  struct Node {
+    std::function<CuResult()> work;  // empty: nothing but an order
+    std::vector<std::size_t> behind;
+    bool kernel = false;
+  };
+  std::vector<Node> nodes;
+  CuStreamState* origin = nullptr;
+  std::map<CuStreamState*, std::size_t> last;  // by stream that is captured: its last node
+  CuResult wrong = 0;
+};
+struct stepscope::cuda::CuGraphExecState {
+  std::vector<CuGraphState::Node> nodes;
 };
 struct stepscope::cuda::CuStreamState {
   struct Command {
@@ -40,6 +61,7 @@ struct stepscope::cuda::CuStreamState {
     std::int64_t ticket = 0;
   };
   std::deque<Command> commands;
+  CuGraphState* capture = nullptr;
 };
 struct stepscope::cuda::CuFunctionState {
   std::string name;
@@ -51,7 +73,7 @@ namespace stepscope::fake {
 using cuda::CuResult;
 
 struct Orders {
-  bool noDevice = false, oldDriver = false, oldGpu = false, wrongCode = false;
+  bool noDevice = false, oldDriver = false, oldGpu = false, wrongCode = false, noGraphs = false;
   std::int64_t memory = std::int64_t{4} << 30, seed = 1, failAllocation = 0, failLaunch = 0, loseDevice = 0;
 };
 
@@ -72,7 +94,11 @@ class Gpu {
   /// The same for work that an observer is told of.
   void put(cuda::CuStreamState* stream, std::function<CuResult()> work, const Work& seen);
   const Observer* observer = nullptr;
-  void wait(cuda::CuStreamState* stream, const cuda::CuEventState& event);
+  CuResult wait(cuda::CuStreamState* stream, const cuda::CuEventState& event);
+  CuResult record(cuda::CuStreamState* stream, cuda::CuEventState& event);
+  CuResult beginCapture(cuda::CuStreamState* stream);
+  CuResult endCapture(cuda::CuStreamState* stream, cuda::CuGraphState** graph);
+  CuResult launch(const cuda::CuGraphExecState& graph, cuda::CuStreamState* stream);
   /// Runs streams until `done` or until none can go on; answers the error that stays.
   CuResult runUntil(const std::function<bool()>& done);
   CuResult launch(const cuda::CuFunctionState& function, std::int64_t blocks, int threads, cuda::CuStreamState* stream,
@@ -80,6 +106,8 @@ class Gpu {
 
  private:
   std::uint64_t random();
+  void add(cuda::CuStreamState* stream, cuda::CuGraphState::Node node);
+  CuResult runNodes(const std::vector<cuda::CuGraphState::Node>& nodes);
   Orders orders_;
   std::vector<std::unique_ptr<cuda::CuStreamState>> streams_;
   emulated::Fibres fibres_;
