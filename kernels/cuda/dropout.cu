@@ -47,15 +47,14 @@ SS_GLOBAL void keepElements(Global<const float> x, Global<float> y, Global<std::
 
 // x, y, kept?: [outer, K, inner] of `count` elements; places [K] or [outer, K]. One thread draws for one element.
 SS_GLOBAL void dropPart(Global<const float> x, Global<const std::int64_t> places, Global<float> y, Global<std::uint8_t> kept,
-                        std::int64_t count, DropoutPart part, std::int64_t extent, RandomKey key, float threshold,
-                        float scale) {
+                        std::int64_t count, DropoutPart part, std::int64_t extent, Draw draw, float threshold, float scale) {
   const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
   if (i >= count) return;
   const std::int64_t run = part.places * part.inner, outer = i / run;
   std::int64_t place = places[(part.byOuter ? outer * part.places : 0) + i % run / part.inner];
   if (place < 0) place += extent;
   const auto element = static_cast<std::uint64_t>((outer * extent + place) * part.inner + i % part.inner);
-  const bool keeps = uniformOf(randomWords(key, element / 4).word[element % 4]) >= threshold;
+  const bool keeps = uniformOf(randomWords(keyOf(draw), element / 4).word[element % 4]) >= threshold;
   const float value = x[i] * scale;
   y[i] = keeps ? value : 0.0F;
   if (kept.present()) kept[i] = keeps ? 1 : 0;
@@ -108,7 +107,7 @@ Result<std::unique_ptr<Kernel>> makeDropoutPart(const KernelSpec& spec) {
     const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F;
     return gpu.run("dropout of a part", gpu::function<dropPart>, blocksFor(count, kThreads), kThreads, gpu.in<float>(0),
                    gpu.in<std::int64_t>(1), gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, part,
-                   elementAsInt(call.inputs[2], 0), call.random, dropoutThreshold(ratio), scale);
+                   elementAsInt(call.inputs[2], 0), drawOf(gpu), dropoutThreshold(ratio), scale);
   };
   return makeLaunched("dropout_part", body, 0, Determinism::keyedRandom());
 }
