@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferAbsShape(ShapeContext& c) {
   SS_TRY(shape_rules::sameAsInput0(c));
   foldContents(c, absDim);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status absGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.dy(0), g.op("Sign", {g.x(0)})));
   return {};
 }
@@ -25,8 +25,8 @@ extern constexpr OpDef kAbsOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferAbsShape,
+    .gradient = absGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -7,7 +7,7 @@ namespace {
 // pass of its own; float32 at least, as that of SquareSum). Output 0 may lie over input 0, which is not read in the first
 // micro step of a round: nobody has to clear it.
 
-Status inferShape(ShapeContext& c) {
+Status inferAccumulateShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_TRY(shape_rules::sameAsInput0(c));
   if (c.hasOutput(1)) c.setOutput(1, sumType(c.inputDType(0)), Shape{});
@@ -25,7 +25,7 @@ extern constexpr OpDef kAccumulateOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferAccumulateShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,

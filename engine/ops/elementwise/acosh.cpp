@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status acoshGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   g.setGradient(0, g.div(g.dy(0), g.mul(g.op("Sqrt", {g.add(x, -1.0)}), g.op("Sqrt", {g.add(x, 1.0)}))));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kAcoshOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = acoshGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

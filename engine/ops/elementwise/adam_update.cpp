@@ -7,7 +7,7 @@ namespace {
 // over input 0, output 1 over input 2 and output 2 over input 3. The gradient is multiplied by scale first; step counts
 // updates from 1.
 
-Status inferShape(ShapeContext& c) {
+Status inferAdamUpdateShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_TRY(shape_rules::sameAsInput0(c));
   for (std::size_t state = 1; state <= 2; ++state)
@@ -26,7 +26,7 @@ extern constexpr OpDef kAdamUpdateOp{
     .category = OpCategory::kOptimizer,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferAdamUpdateShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,

@@ -5,10 +5,10 @@ namespace {
 
 // Inputs: lr, step, scale?, then parameter, gradient, m, v of each parameter. Outputs: parameter', m', v', copy? of each.
 // Results may lie over the parameter, m and v that they follow.
-constexpr UpdateLists kLists{.inputs = 4, .outputs = 3};
+constexpr UpdateLists kAdamUpdatesLists{.inputs = 4, .outputs = 3};
 
-Status inferShape(ShapeContext& c) { return inferUpdates(c, kLists); }
-double flops(const OpShapes& shapes) { return flopsOfUpdates(shapes, kLists); }
+Status inferAdamUpdatesShape(ShapeContext& c) { return inferUpdates(c, kAdamUpdatesLists); }
+double flopsOfAdamUpdates(const OpShapes& shapes) { return flopsOfUpdates(shapes, kAdamUpdatesLists); }
 
 }  // namespace
 
@@ -16,17 +16,17 @@ extern constexpr OpDef kAdamUpdatesOp{
     .name = "AdamUpdates",
     .domain = kInternalDomain,
     .doc = "AdamUpdate of several parameters in one pass; attributes as there",
-    .inputs = {UpdateLists::kShared + kLists.inputs, kMany},
-    .outputs = {kLists.outputs, kMany},
+    .inputs = {UpdateLists::kShared + kAdamUpdatesLists.inputs, kMany},
+    .outputs = {kAdamUpdatesLists.outputs, kMany},
     .absentInputs = bit(2),
     .category = OpCategory::kOptimizer,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferAdamUpdatesShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,
-    .flops = flops,
-    .gradients = {.first = UpdateLists::kShared + 1, .stride = kLists.inputs},
+    .flops = flopsOfAdamUpdates,
+    .gradients = {.first = UpdateLists::kShared + 1, .stride = kAdamUpdatesLists.inputs},
 };
 
 }  // namespace stepscope::ops

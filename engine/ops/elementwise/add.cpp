@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status addGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.reduceTo(g.dy(0), g.x(0)));
   if (g.needs(1)) g.setGradient(1, g.reduceTo(g.dy(0), g.x(1)));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kAddOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = foldedBinary<addDims>,
-    .gradient = gradient,
+    .gradient = addGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
     .layout = kVectorLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status asinGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId root = g.op("Sqrt", {g.sub(g.scalar(1, x), g.mul(x, x))});
   g.setGradient(0, g.div(g.dy(0), root));
@@ -22,7 +22,7 @@ extern constexpr OpDef kAsinOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = asinGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

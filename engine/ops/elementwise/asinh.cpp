@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status asinhGradient(GradientContext& g) {
   g.setGradient(0, g.div(g.dy(0), g.op("Sqrt", {g.add(g.mul(g.x(0), g.x(0)), 1.0)})));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kAsinhOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = asinhGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

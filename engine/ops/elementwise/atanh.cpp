@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status atanhGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   g.setGradient(0, g.div(g.dy(0), g.sub(g.scalar(1, x), g.mul(x, x))));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kAtanhOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = atanhGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferBernoulliShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_ASSIGN(const DType dtype, attributeType(c, "dtype", c.inputDType(0)));
   if (dtype == DType::kString) return c.error("attribute dtype is string; a numeric type or bool");
@@ -23,7 +23,7 @@ extern constexpr OpDef kBernoulliOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferBernoulliShape,
     .noGradientReason = kRandomDraw,
     .random = true,
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status biasGeluGradient(GradientContext& g) {
   const bool biased = g.node().input(1).valid();
   const ValueId sum = biased ? g.add(g.x(0), g.x(1)) : g.x(0);
   const ValueId gradient = geluGradient(g, g.dy(0), sum, false);
@@ -24,7 +24,7 @@ extern constexpr OpDef kBiasGeluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatBroadcast,
-    .gradient = gradient,
+    .gradient = biasGeluGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
 };

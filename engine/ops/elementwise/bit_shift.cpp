@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferBitShiftShape(ShapeContext& c) {
   const std::string direction = c.attrs().text("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     return c.error("attribute direction is '" + direction + "'; 'LEFT' or 'RIGHT'");
@@ -23,7 +23,7 @@ extern constexpr OpDef kBitShiftOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferBitShiftShape,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),
 };

@@ -3,14 +3,14 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCastShape(ShapeContext& c) {
   const std::int64_t number = c.attrs().integer("to", 0);
   const auto to = dtypeFromOnnx(number >= 0 && number < 256 ? static_cast<int>(number) : 0);
   if (!to) return c.error("target type " + std::to_string(number) + " of attribute to; an element type of this build");
   return castContents(c, *to);
 }
 
-Status gradient(GradientContext& g) {
+Status castGradient(GradientContext& g) {
   g.setGradient(0, g.castLike(g.dy(0), g.x(0)));
   return {};
 }
@@ -26,8 +26,8 @@ extern constexpr OpDef kCastOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCastShape,
+    .gradient = castGradient,
     .differentiableInputs = bit(0),
 };
 

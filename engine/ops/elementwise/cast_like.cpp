@@ -3,9 +3,9 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return castContents(c, c.inputDType(1)); }
+Status inferCastLikeShape(ShapeContext& c) { return castContents(c, c.inputDType(1)); }
 
-Status gradient(GradientContext& g) {
+Status castLikeGradient(GradientContext& g) {
   g.setGradient(0, g.castLike(g.dy(0), g.x(0)));
   return {};
 }
@@ -21,8 +21,8 @@ extern constexpr OpDef kCastLikeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCastLikeShape,
+    .gradient = castLikeGradient,
     .differentiableInputs = bit(0),
 };
 

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status celuGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId zero = g.scalar(0, x);
   const ValueId clamped = g.op("Min", {x, zero});  // the side that Where drops must not overflow
@@ -24,7 +24,7 @@ extern constexpr OpDef kCeluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = celuGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

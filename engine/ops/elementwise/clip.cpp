@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferClipShape(ShapeContext& c) {
   SS_TRY(requireSameTypes(c));
   SS_TRY(shape_rules::sameAsInput0(c));
   auto contents = operandContents(c, 0);
@@ -23,7 +23,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // Where low exceeds high every result is high, so that bound alone has a slope.
-Status gradient(GradientContext& g) {
+Status clipGradient(GradientContext& g) {
   const bool low = g.node().input(1).valid(), high = g.node().input(2).valid();
   const ValueId below = low ? g.op("Less", {g.x(0), g.x(1)}) : ValueId{},
                 above = high ? g.op("Greater", {g.x(0), g.x(2)}) : ValueId{};
@@ -56,8 +56,8 @@ extern constexpr OpDef kClipOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferClipShape,
+    .gradient = clipGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status cosGradient(GradientContext& g) {
   g.setGradient(0, g.neg(g.mul(g.dy(0), g.op("Sin", {g.x(0)}))));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kCosOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = cosGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

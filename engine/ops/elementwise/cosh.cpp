@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status coshGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.dy(0), g.op("Sinh", {g.x(0)})));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kCoshOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = coshGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

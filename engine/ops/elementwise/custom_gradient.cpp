@@ -4,14 +4,14 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCustomGradientShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   c.setOutputType(0, c.inputType(0));
   return {};
 }
 
 // dx = d with dy in place of g. What the model wrote as the gradient counts, not the slope of y.
-Status gradient(GradientContext& g) {
+Status customGradientGradient(GradientContext& g) {
   g.setGradient(0, g.dy(0));
   if (!g.needs(2)) return {};
   auto* replay = dynamic_cast<ReplayContext*>(&g);
@@ -32,8 +32,8 @@ extern constexpr OpDef kCustomGradientOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCustomGradientShape,
+    .gradient = customGradientGradient,
     .differentiableInputs = bit(0) | bit(2),
     .inPlaceInputs = bit(0),
     .view = true,

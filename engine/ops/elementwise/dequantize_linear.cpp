@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferDequantizeLinearShape(ShapeContext& c) {
   if (c.hasInput(2)) {
     SS_TRY(requireSameShape(c, 1, 2));
     SS_TRY(requireType(c, 2, c.inputDType(0)));
@@ -15,7 +15,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status dequantizeLinearGradient(GradientContext& g) {
   if (g.attrs().integer("block_size", 0) != 0) return g.error("no gradient for a scale per block; one per tensor or axis");
   const ValueId scale = g.x(1);
   SS_ASSIGN(const std::size_t scaleRank, g.rank(scale));
@@ -47,8 +47,8 @@ extern constexpr OpDef kDequantizeLinearOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferDequantizeLinearShape,
+    .gradient = dequantizeLinearGradient,
     .differentiableInputs = bit(1),
 };
 

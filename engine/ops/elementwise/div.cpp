@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status divGradient(GradientContext& g) {
   const ValueId quotient = g.div(g.dy(0), g.x(1));
   if (g.needs(0)) g.setGradient(0, g.reduceTo(quotient, g.x(0)));
   if (g.needs(1)) g.setGradient(1, g.neg(g.reduceTo(g.mul(quotient, g.y(0)), g.x(1))));
@@ -22,7 +22,7 @@ extern constexpr OpDef kDivOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = foldedBinary<divDims>,
-    .gradient = gradient,
+    .gradient = divGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
     .layout = kVectorLayout,

@@ -17,7 +17,7 @@ ValueId keepScale(GradientContext& g, std::size_t share) {
   return g.castLike(keepWhere(g, g.op("Less", {g.x(share), one}), scale), dy);
 }
 
-Status inferShape(ShapeContext& c, std::size_t share) {
+Status inferDropoutShape(ShapeContext& c, std::size_t share) {
   SS_TRY(requireFloat(c, 0));
   for (std::size_t i = share; i <= share + 1; ++i)
     if (c.hasInput(i) && c.rankKnown(i) && c.inputShape(i)->size() > 1)
@@ -30,7 +30,7 @@ Status inferShape(ShapeContext& c, std::size_t share) {
   return {};
 }
 
-Status gradient(GradientContext& g, std::size_t share) {
+Status dropoutGradient(GradientContext& g, std::size_t share) {
   if (!g.node().input(share + 1).valid()) {  // not training by default
     g.setGradient(0, g.dy(0));
     return {};
@@ -52,7 +52,7 @@ Status inferPart(ShapeContext& c) {
   SS_TRY(requireType(c, 2, DType::kI64));
   if (c.rankKnown(1) && c.inputShape(1)->size() != 1 && c.inputShape(1)->size() != 2)
     return c.error("places " + shapeText(*c.inputShape(1)) + "; expected [K] or [outer, K]");
-  return inferShape(c, 3);
+  return inferDropoutShape(c, 3);
 }
 
 }  // namespace
@@ -66,8 +66,8 @@ extern constexpr OpDef kDropoutOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = bit(1) | bit(2),
-    .inferShape = [](ShapeContext& c) { return inferShape(c, 1); },
-    .gradient = [](GradientContext& g) { return gradient(g, 1); },
+    .inferShape = [](ShapeContext& c) { return inferDropoutShape(c, 1); },
+    .gradient = [](GradientContext& g) { return dropoutGradient(g, 1); },
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .random = true,
@@ -86,7 +86,7 @@ extern constexpr OpDef kDropoutPartOp{
     .precision = Precision::kFollows,
     .hostInputs = bit(2) | bit(3) | bit(4),
     .inferShape = inferPart,
-    .gradient = [](GradientContext& g) { return gradient(g, 3); },
+    .gradient = [](GradientContext& g) { return dropoutGradient(g, 3); },
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .random = true,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferDynamicQuantizeLinearShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   c.setOutput(0, DType::kU8, c.inputShape(0));
   if (c.hasOutput(1)) c.setOutput(1, DType::kF32, Shape{});
@@ -22,7 +22,7 @@ extern constexpr OpDef kDynamicQuantizeLinearOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferDynamicQuantizeLinearShape,
     .noGradientReason = kPiecewiseConstant,
 };
 

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status eluGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId zero = g.scalar(0, x);
   const ValueId power = g.op("Exp", {g.op("Min", {x, zero})});  // clamped: the side that Where drops must not overflow
@@ -24,7 +24,7 @@ extern constexpr OpDef kEluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = eluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status erfGradient(GradientContext& g) {
   const ValueId bell = g.op("Exp", {g.neg(g.mul(g.x(0), g.x(0)))});
   g.setGradient(0, g.mul(g.dy(0), g.mul(bell, 2 * std::numbers::inv_sqrtpi)));
   return {};
@@ -23,7 +23,7 @@ extern constexpr OpDef kErfOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = erfGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

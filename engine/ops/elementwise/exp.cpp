@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status expGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.dy(0), g.y(0)));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kExpOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = expGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferFakeQuantShape(ShapeContext& c) {
   for (std::size_t i = 0; i < 3; ++i) SS_TRY(requireFloat(c, i));
   for (std::size_t i = 1; i < 3; ++i)
     if (c.rankKnown(i) && c.inputShape(i)->size() > 1)
@@ -13,7 +13,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status fakeQuantGradient(GradientContext& g) {
   g.setGradient(0, keepWhere(g, g.ensureOutput(1), g.dy(0)));
   return {};
 }
@@ -31,8 +31,8 @@ extern constexpr OpDef kFakeQuantOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferFakeQuantShape,
+    .gradient = fakeQuantGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status fastGeluGradient(GradientContext& g) {
   const bool biased = g.node().input(1).valid();
   const ValueId sum = biased ? g.add(g.x(0), g.x(1)) : g.x(0);
   const ValueId gradient = geluGradient(g, g.dy(0), sum, true);
@@ -24,7 +24,7 @@ extern constexpr OpDef kFastGeluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatBroadcast,
-    .gradient = gradient,
+    .gradient = fastGeluGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
 };

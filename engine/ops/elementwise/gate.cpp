@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGateShape(ShapeContext& c) {
   SS_TRY(requireType(c, 0, DType::kBool));
   std::optional<Shape> shape = c.inputShape(1);
   if (c.hasInput(2)) {
@@ -29,7 +29,7 @@ extern constexpr OpDef kGateOp{
     .category = OpCategory::kControl,
     .precision = Precision::kFollows,
     .hostInputs = bit(0) | bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferGateShape,
     .noGradientReason = "only made by the gradient of Select",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(1),

@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGeluShape(ShapeContext& c) {
   const std::string form = c.attrs().text("approximate", "none");
   if (form != "none" && form != "tanh") return c.error("attribute approximate is '" + form + "'; 'none' or 'tanh'");
   return floatUnary(c);
 }
 
-Status gradient(GradientContext& g) {
+Status geluOpGradient(GradientContext& g) {
   g.setGradient(0, geluGradient(g, g.dy(0), g.x(0), g.attrs().text("approximate", "none") == "tanh"));
   return {};
 }
@@ -25,8 +25,8 @@ extern constexpr OpDef kGeluOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGeluShape,
+    .gradient = geluOpGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGeluGradShape(ShapeContext& c) {
   SS_TRY(requireSameTypes(c, 0));
   const std::string form = c.attrs().text("approximate", "none");
   if (form != "none" && form != "tanh") return c.error("attribute approximate is '" + form + "'; 'none' or 'tanh'");
@@ -22,7 +22,7 @@ extern constexpr OpDef kGeluGradOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferGeluGradShape,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGradientOfShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   c.setOutputType(0, c.inputType(0));
   return {};
@@ -20,7 +20,7 @@ extern constexpr OpDef kGradientOfOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferGradientOfShape,
     .noGradientReason = "it stands for a gradient",
     .inPlaceInputs = bit(0),
     .view = true,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status hardSigmoidGradient(GradientContext& g) {
   const ValueId y = g.y(0);
   const ValueId inside = g.op("And", {g.op("Greater", {y, g.scalar(0, y)}), g.op("Less", {y, g.scalar(1, y)})});
   g.setGradient(0, keepWhere(g, inside, g.mul(g.dy(0), g.attrs().real("alpha", 0.2f))));
@@ -22,7 +22,7 @@ extern constexpr OpDef kHardSigmoidOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = hardSigmoidGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status hardSwishGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId inner = g.mul(g.dy(0), g.add(g.mul(x, 1.0 / 3), 0.5));
   const ValueId above = g.where(g.op("Less", {x, g.scalar(3, x)}), inner, g.dy(0));
@@ -23,7 +23,7 @@ extern constexpr OpDef kHardSwishOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = hardSwishGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferIdentityShape(ShapeContext& c) {
   c.setOutputType(0, c.inputType(0));
   if (const auto contents = c.contents(0)) c.setContents(0, *contents);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status identityGradient(GradientContext& g) {
   g.setGradient(0, g.dy(0));
   return {};
 }
@@ -25,8 +25,8 @@ extern constexpr OpDef kIdentityOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferIdentityShape,
+    .gradient = identityGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .view = true,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status leakyReluGradient(GradientContext& g) {
   // By x and not y: with a negative alpha the sign of y says nothing.
   const ValueId positive = g.op("Greater", {g.x(0), g.scalar(0, g.x(0))});
   g.setGradient(0, g.where(positive, g.dy(0), g.mul(g.dy(0), g.attrs().real("alpha", 0.01f))));
@@ -22,7 +22,7 @@ extern constexpr OpDef kLeakyReluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = leakyReluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

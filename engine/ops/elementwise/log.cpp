@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status logGradient(GradientContext& g) {
   g.setGradient(0, g.div(g.dy(0), g.x(0)));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kLogOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = logGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

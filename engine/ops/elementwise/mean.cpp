@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status meanGradient(GradientContext& g) {
   const std::size_t count = g.node().inputs.size();
   const ValueId share = g.div(g.dy(0), g.scalar(static_cast<double>(count), g.dy(0)));
   for (std::size_t i = 0; i < count; ++i)
@@ -23,7 +23,7 @@ extern constexpr OpDef kMeanOp{
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
     .inferShape = floatBroadcast,
-    .gradient = gradient,
+    .gradient = meanGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status microsoftGeluGradient(GradientContext& g) {
   g.setGradient(0, geluGradient(g, g.dy(0), g.x(0), false));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kMicrosoftGeluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = microsoftGeluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status mishGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId t = g.op("Tanh", {g.op("Softplus", {x})});
   const ValueId curve = g.mul(g.mul(x, g.op("Sigmoid", {x})), g.sub(g.scalar(1, t), g.mul(t, t)));
@@ -23,7 +23,7 @@ extern constexpr OpDef kMishOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = mishGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

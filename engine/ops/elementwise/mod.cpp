@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferModShape(ShapeContext& c) {
   SS_TRY(binary(c));
   foldContents(c, c.attrs().integer("fmod", 0) != 0 ? fmodDims : modDims);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status modGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.reduceTo(g.dy(0), g.x(0)));
   if (g.needs(1)) {  // y = a - b q with q constant almost everywhere
     const ValueId q = g.op("Round", {g.div(g.sub(g.x(0), g.y(0)), g.x(1))});
@@ -29,8 +29,8 @@ extern constexpr OpDef kModOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferModShape,
+    .gradient = modGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status mulGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.reduceTo(g.mul(g.dy(0), g.x(1)), g.x(0)));
   if (g.needs(1)) g.setGradient(1, g.reduceTo(g.mul(g.dy(0), g.x(0)), g.x(1)));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kMulOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = foldedBinary<mulDims>,
-    .gradient = gradient,
+    .gradient = mulGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
     .layout = kVectorLayout,

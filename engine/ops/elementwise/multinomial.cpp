@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMultinomialShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_ASSIGN(const DType dtype, attributeType(c, "dtype", DType::kI32));
   if (dtype != DType::kI32 && dtype != DType::kI64)
@@ -28,7 +28,7 @@ extern constexpr OpDef kMultinomialOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferMultinomialShape,
     .noGradientReason = kRandomDraw,
     .random = true,
 };

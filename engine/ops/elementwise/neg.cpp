@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferNegShape(ShapeContext& c) {
   SS_TRY(shape_rules::sameAsInput0(c));
   foldContents(c, negDim);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status negGradient(GradientContext& g) {
   g.setGradient(0, g.neg(g.dy(0)));
   return {};
 }
@@ -25,8 +25,8 @@ extern constexpr OpDef kNegOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferNegShape,
+    .gradient = negGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferNotShape(ShapeContext& c) {
   SS_TRY(requireType(c, 0, DType::kBool));
   SS_TRY(shape_rules::boolLikeInput0(c));
   foldContents(c, notDim);
@@ -20,7 +20,7 @@ extern constexpr OpDef kNotOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferNotShape,
     .noGradientReason = kBoolResult,
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferPReluShape(ShapeContext& c) {
   SS_TRY(requireSameTypes(c));
   if (c.rankKnown(0) && c.rankKnown(1)) {
     SS_ASSIGN(const Shape shape, c.broadcast(*c.inputShape(0), *c.inputShape(1)));
@@ -13,7 +13,7 @@ Status inferShape(ShapeContext& c) {
   return shape_rules::sameAsInput0(c);
 }
 
-Status gradient(GradientContext& g) {
+Status pReluGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId positive = g.op("Greater", {x, g.scalar(0, x)});
   if (g.needs(0)) g.setGradient(0, g.where(positive, g.dy(0), g.mul(g.dy(0), g.x(1))));
@@ -32,8 +32,8 @@ extern constexpr OpDef kPReluOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferPReluShape,
+    .gradient = pReluGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferPointwiseShape(ShapeContext& c) {
   std::vector<bool> masks;
   DType dtype = DType::kUndefined;
   std::optional<Shape> shape = Shape{};
@@ -24,7 +24,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-double flops(const OpShapes& shapes) {
+double flopsOfPointwise(const OpShapes& shapes) {
   const auto* steps = shapes.attrs ? std::get_if<std::vector<std::string>>(shapes.attrs->find("steps")) : nullptr;
   double elements = 1;
   for (const std::int64_t extent : shapes.outputs[0]) elements *= static_cast<double>(extent);
@@ -44,11 +44,11 @@ extern constexpr OpDef kPointwiseOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferPointwiseShape,
     .noGradientReason = "written after the gradient was taken",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = kAllInputs,
-    .flops = flops,
+    .flops = flopsOfPointwise,
     .layout = kVectorLayout,
 };
 

@@ -22,13 +22,13 @@ ValueId baseGradient(GradientContext& g, ValueId a, ValueId b) {
   return dropWhere(g, g.op("Equal", {b, g.scalar(0, b)}), g.mul(g.dy(0), slope));
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferPowShape(ShapeContext& c) {
   SS_TRY(shape_rules::broadcastAll(c));
   if (isInteger(c.inputDType(0)) && isInteger(c.inputDType(1))) foldContents(c, powDims);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status powGradient(GradientContext& g) {
   const ValueId a = g.x(0);
   const ValueId b = g.castLike(g.x(1), a);
   if (g.needs(0)) g.setGradient(0, g.reduceTo(baseGradient(g, a, b), a));
@@ -52,8 +52,8 @@ extern constexpr OpDef kPowOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferPowShape,
+    .gradient = powGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

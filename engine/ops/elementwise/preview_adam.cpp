@@ -5,7 +5,7 @@ namespace {
 
 // Inputs: R, T, then all parameters, all gradients, all of each state. Outputs: new parameters, then new states.
 
-Status inferShape(ShapeContext& c) {
+Status inferPreviewAdamShape(ShapeContext& c) {
   constexpr std::size_t kKinds = 4;  // per tensor: parameter, gradient and states
   const std::size_t operands = c.inputCount();
   if (operands < 2 || (operands - 2) % kKinds != 0)
@@ -33,7 +33,7 @@ extern constexpr OpDef kPreviewAdamOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferPreviewAdamShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,
 };

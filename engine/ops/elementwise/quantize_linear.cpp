@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferQuantizeLinearShape(ShapeContext& c) {
   if (c.hasInput(2)) SS_TRY(requireSameShape(c, 1, 2));
   SS_TRY(checkScale(c));
   DType dtype = DType::kU8;
@@ -31,7 +31,7 @@ extern constexpr OpDef kQuantizeLinearOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferQuantizeLinearShape,
     .noGradientReason = kPiecewiseConstant,
 };
 

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status quickGeluGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const double alpha = g.attrs().real("alpha", 1.702f);
   const ValueId s = g.op("Sigmoid", {g.mul(x, alpha)});
@@ -24,7 +24,7 @@ extern constexpr OpDef kQuickGeluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = quickGeluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

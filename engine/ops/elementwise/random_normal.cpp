@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return randomFromShape(c); }
+Status inferRandomNormalShape(ShapeContext& c) { return randomFromShape(c); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ extern constexpr OpDef kRandomNormalOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferRandomNormalShape,
     .noGradientReason = kRandomDraw,
     .random = true,
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return randomLikeInput0(c); }
+Status inferRandomNormalLikeShape(ShapeContext& c) { return randomLikeInput0(c); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ extern constexpr OpDef kRandomNormalLikeOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferRandomNormalLikeShape,
     .noGradientReason = kRandomDraw,
     .random = true,
 };

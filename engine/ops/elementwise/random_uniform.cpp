@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return randomFromShape(c); }
+Status inferRandomUniformShape(ShapeContext& c) { return randomFromShape(c); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ extern constexpr OpDef kRandomUniformOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferRandomUniformShape,
     .noGradientReason = kRandomDraw,
     .random = true,
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return randomLikeInput0(c); }
+Status inferRandomUniformLikeShape(ShapeContext& c) { return randomLikeInput0(c); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ extern constexpr OpDef kRandomUniformLikeOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferRandomUniformLikeShape,
     .noGradientReason = kRandomDraw,
     .random = true,
 };

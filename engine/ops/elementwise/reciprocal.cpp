@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status reciprocalGradient(GradientContext& g) {
   g.setGradient(0, g.neg(g.mul(g.dy(0), g.mul(g.y(0), g.y(0)))));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kReciprocalOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = reciprocalGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

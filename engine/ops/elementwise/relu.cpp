@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferReluShape(ShapeContext& c) {
   SS_TRY(shape_rules::sameAsInput0(c));
   foldContents(c, reluDim);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status reluGradient(GradientContext& g) {
   g.setGradient(0, dropWhere(g, g.op("LessOrEqual", {g.y(0), g.scalar(0, g.y(0))}), g.dy(0)));
   return {};
 }
@@ -25,8 +25,8 @@ extern constexpr OpDef kReluOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferReluShape,
+    .gradient = reluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferReluGradShape(ShapeContext& c) {
   SS_TRY(requireSameTypes(c, 0));
   if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
   return shape_rules::sameAsInput0(c);
@@ -20,7 +20,7 @@ extern constexpr OpDef kReluGradOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferReluGradShape,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSelectShape(ShapeContext& c) {
   SS_TRY(requireType(c, 0, DType::kBool));
   SS_TRY(requireSameTypes(c, 1));
   std::optional<Shape> shape;  // what the branches agree on
@@ -17,7 +17,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status selectGradient(GradientContext& g) {
   const auto gate = [&](std::int64_t expected) { return g.internal("Gate", {g.x(0), g.dy(0)}, {{"expected", expected}}); };
   if (g.needs(1)) g.setGradient(1, gate(1));
   if (g.needs(2)) g.setGradient(2, gate(0));
@@ -35,8 +35,8 @@ extern constexpr OpDef kSelectOp{
     .category = OpCategory::kControl,
     .precision = Precision::kFollows,
     .hostInputs = bit(0),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSelectShape,
+    .gradient = selectGradient,
     .differentiableInputs = bit(1) | bit(2),
     .inPlaceInputs = bit(1) | bit(2),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status seluGradient(GradientContext& g) {
   const ValueId x = g.x(0);
   const ValueId zero = g.scalar(0, x);
   const double alpha = g.attrs().real("alpha", 1.67326319217681884765625f);
@@ -26,7 +26,7 @@ extern constexpr OpDef kSeluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = seluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -8,7 +8,7 @@ namespace {
 // and output 1 over input 2. The gradient is multiplied by scale first; step counts updates from 1, and at 1 dampening does
 // not apply.
 
-Status inferShape(ShapeContext& c) {
+Status inferSgdUpdateShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_TRY(shape_rules::sameAsInput0(c));
   if (c.hasOutput(1)) c.setOutput(1, c.hasInput(2) ? c.inputDType(2) : c.inputDType(0), c.inputShape(0));
@@ -27,7 +27,7 @@ extern constexpr OpDef kSgdUpdateOp{
     .category = OpCategory::kOptimizer,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSgdUpdateShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,

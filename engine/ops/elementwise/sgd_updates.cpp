@@ -6,10 +6,10 @@ namespace {
 // Inputs: lr, scale?, step?, then parameter, gradient, momentum? of each parameter. Outputs: parameter', momentum',
 // copy? of each, the second absent where the momentum is. Results may lie over the parameter and the momentum that they
 // follow.
-constexpr UpdateLists kLists{.inputs = 3, .outputs = 2};
+constexpr UpdateLists kSgdUpdatesLists{.inputs = 3, .outputs = 2};
 
-Status inferShape(ShapeContext& c) { return inferUpdates(c, kLists); }
-double flops(const OpShapes& shapes) { return flopsOfUpdates(shapes, kLists); }
+Status inferSgdUpdatesShape(ShapeContext& c) { return inferUpdates(c, kSgdUpdatesLists); }
+double flopsOfSgdUpdates(const OpShapes& shapes) { return flopsOfUpdates(shapes, kSgdUpdatesLists); }
 
 }  // namespace
 
@@ -23,11 +23,11 @@ extern constexpr OpDef kSgdUpdatesOp{
     .category = OpCategory::kOptimizer,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSgdUpdatesShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,
-    .flops = flops,
-    .gradients = {.first = UpdateLists::kShared + 1, .stride = kLists.inputs},
+    .flops = flopsOfSgdUpdates,
+    .gradients = {.first = UpdateLists::kShared + 1, .stride = kSgdUpdatesLists.inputs},
 };
 
 }  // namespace stepscope::ops

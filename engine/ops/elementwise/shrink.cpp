@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status shrinkGradient(GradientContext& g) {
   const double lambd = g.attrs().real("lambd", 0.5f);
   const ValueId x = g.x(0);
   const ValueId outside = g.op("Or", {g.op("Less", {x, g.scalar(-lambd, x)}), g.op("Greater", {x, g.scalar(lambd, x)})});
@@ -23,7 +23,7 @@ extern constexpr OpDef kShrinkOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = shape_rules::sameAsInput0,
-    .gradient = gradient,
+    .gradient = shrinkGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

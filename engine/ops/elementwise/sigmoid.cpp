@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status sigmoidGradient(GradientContext& g) {
   const ValueId y = g.y(0);
   g.setGradient(0, g.mul(g.dy(0), g.mul(y, g.sub(g.scalar(1, y), y))));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kSigmoidOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = sigmoidGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSignShape(ShapeContext& c) {
   SS_TRY(shape_rules::sameAsInput0(c));
   foldContents(c, signDim);
   return {};
@@ -20,7 +20,7 @@ extern constexpr OpDef kSignOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSignShape,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),
 };

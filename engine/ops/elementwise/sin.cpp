@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status sinGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.dy(0), g.op("Cos", {g.x(0)})));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kSinOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = sinGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status softplusGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.dy(0), g.op("Sigmoid", {g.x(0)})));
   return {};
 }
@@ -19,7 +19,7 @@ extern constexpr OpDef kSoftplusOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = softplusGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

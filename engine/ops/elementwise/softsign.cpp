@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status softsignGradient(GradientContext& g) {
   const ValueId base = g.add(g.op("Abs", {g.x(0)}), 1.0);
   g.setGradient(0, g.div(g.dy(0), g.mul(base, base)));
   return {};
@@ -20,7 +20,7 @@ extern constexpr OpDef kSoftsignOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = softsignGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status sqrtGradient(GradientContext& g) {
   g.setGradient(0, g.div(g.mul(g.dy(0), 0.5), g.y(0)));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kSqrtOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = sqrtGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSquareSumShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   c.setOutput(0, sumType(c.inputDType(0)), Shape{});
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status squareSumGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.mul(g.x(0), 2.0), g.castLike(g.dy(0), g.x(0))));
   return {};
 }
@@ -25,8 +25,8 @@ extern constexpr OpDef kSquareSumOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSquareSumShape,
+    .gradient = squareSumGradient,
     .differentiableInputs = bit(0),
 };
 

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferStochasticRoundShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_ASSIGN(const DType dtype, attributeType(c, "to", DType::kUndefined));
   if (!isLow(dtype)) return c.error("attribute to is " + std::string(dtypeName(dtype)) + "; float16 or bfloat16");
@@ -25,7 +25,7 @@ extern constexpr OpDef kStochasticRoundOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferStochasticRoundShape,
     .noGradientReason = kRandomDraw,
     .recompute = Recompute::kNever,
     .random = true,

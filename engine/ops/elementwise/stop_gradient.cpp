@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferStopGradientShape(ShapeContext& c) {
   c.setOutputType(0, c.inputType(0));
   return {};
 }
@@ -19,7 +19,7 @@ extern constexpr OpDef kStopGradientOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferStopGradientShape,
     .noGradientReason = "the model detaches the value here",
     .inPlaceInputs = bit(0),
     .view = true,

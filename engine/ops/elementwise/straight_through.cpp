@@ -3,14 +3,14 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferStraightThroughShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 1));
   c.setOutputType(0, c.inputType(0));
   return {};
 }
 
 // dx = dy where round(x / scale) + zero_point lies in what the quantised type can hold: PyTorch's rule for fake_quantize.
-Status gradient(GradientContext& g) {
+Status straightThroughGradient(GradientContext& g) {
   SS_ASSIGN(const std::size_t rank, g.rank(g.x(1)));
   SS_ASSIGN(const std::size_t scaleRank, g.rank(g.x(2)));
   const auto axis = normalizeAxis(g.attrs().integer("axis", 1), static_cast<std::int64_t>(rank));
@@ -39,8 +39,8 @@ extern constexpr OpDef kStraightThroughOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferStraightThroughShape,
+    .gradient = straightThroughGradient,
     .differentiableInputs = bit(1),
     .inPlaceInputs = bit(0),
     .view = true,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferStringConcatShape(ShapeContext& c) {
   SS_TRY(requireType(c, 0, DType::kString));
   return binary(c);
 }
@@ -19,7 +19,7 @@ extern constexpr OpDef kStringConcatOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferStringConcatShape,
     .noGradientReason = "text",
 };
 

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status sumGradient(GradientContext& g) {
   for (std::size_t i = 0; i < g.node().inputs.size(); ++i)
     if (g.needs(i)) g.setGradient(i, g.reduceTo(g.dy(0), g.x(i)));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kSumOp{
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
     .inferShape = foldedBinary<addDims>,
-    .gradient = gradient,
+    .gradient = sumGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status tanGradient(GradientContext& g) {
   g.setGradient(0, g.mul(g.dy(0), g.add(g.mul(g.y(0), g.y(0)), 1.0)));
   return {};
 }
@@ -20,7 +20,7 @@ extern constexpr OpDef kTanOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = tanGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status tanhGradient(GradientContext& g) {
   const ValueId y = g.y(0);
   g.setGradient(0, g.mul(g.dy(0), g.sub(g.scalar(1, y), g.mul(y, y))));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kTanhOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = tanhGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,

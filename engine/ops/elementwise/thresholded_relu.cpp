@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status thresholdedReluGradient(GradientContext& g) {
   const ValueId alpha = g.scalar(g.attrs().real("alpha", 1.0f), g.x(0));
   g.setGradient(0, keepWhere(g, g.op("Greater", {g.x(0), alpha}), g.dy(0)));
   return {};
@@ -21,7 +21,7 @@ extern constexpr OpDef kThresholdedReluOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = floatUnary,
-    .gradient = gradient,
+    .gradient = thresholdedReluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

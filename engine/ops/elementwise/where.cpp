@@ -25,7 +25,7 @@ void foldWhere(ShapeContext& c) {
   c.setContents(0, std::move(result));
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferWhereShape(ShapeContext& c) {
   SS_TRY(requireType(c, 0, DType::kBool));
   SS_TRY(requireSameTypes(c, 1));
   std::optional<Shape> shape = Shape{};
@@ -41,7 +41,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status whereGradient(GradientContext& g) {
   if (g.needs(1)) g.setGradient(1, g.reduceTo(keepWhere(g, g.x(0), g.dy(0)), g.x(1)));
   if (g.needs(2)) g.setGradient(2, g.reduceTo(dropWhere(g, g.x(0), g.dy(0)), g.x(2)));
   return {};
@@ -58,8 +58,8 @@ extern constexpr OpDef kWhereOp{
     .category = OpCategory::kElementwise,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferWhereShape,
+    .gradient = whereGradient,
     .differentiableInputs = bit(1) | bit(2),
     .inPlaceInputs = bit(1) | bit(2),
     .layout = kSharedLayout,

@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferAffineGridShape(ShapeContext& c) {
   if (c.rankKnown(0) && c.inputShape(0)->size() != 3)
     return c.error("theta of shape " + shapeText(*c.inputShape(0)) + "; expected [N, axes, axes + 1]");
   const auto size = c.contents(1);
@@ -33,7 +33,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // dtheta = dyᵀ · base, where base holds the coordinates that theta was applied to: the grid of the identity, and ones.
-Status gradient(GradientContext& g) {
+Status affineGridGradient(GradientContext& g) {
   if (!g.needs(0)) return {};
   SS_ASSIGN(const std::size_t rank, g.rank(g.y(0)));
   const auto axes = static_cast<std::int64_t>(rank) - 2;
@@ -62,8 +62,8 @@ constexpr OpDef kAffineGridOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferAffineGridShape,
+    .gradient = affineGridGradient,
     .differentiableInputs = bit(0),
 };
 

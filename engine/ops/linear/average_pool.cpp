@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status averagePoolGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.internal("AveragePoolGrad", {g.dy(0), g.shapeOf(g.x(0))}, g.attrs()));
   return {};
 }
@@ -21,7 +21,7 @@ constexpr OpDef kAveragePoolOp{
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
     .inferShape = inferPool,
-    .gradient = gradient,
+    .gradient = averagePoolGradient,
     .differentiableInputs = bit(0),
     .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };

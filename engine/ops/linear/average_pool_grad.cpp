@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferAveragePoolGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 1, c.inputShape(0)->size());
 }
@@ -20,7 +20,7 @@ constexpr OpDef kAveragePoolGradOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kWide,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferAveragePoolGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},

@@ -6,12 +6,12 @@ namespace {
 
 bool transposes(const Attributes& attrs, std::string_view name) { return attrs.integer(name, 0) != 0; }
 
-Status inferShape(ShapeContext& c) {
+Status inferBatchedMatmulShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1}));
   return inferMatMul(c, 0, 1, transposes(c.attrs(), "transA"), transposes(c.attrs(), "transB"), c.inputDType(0));
 }
 
-Status gradient(GradientContext& g) {
+Status batchedMatmulGradient(GradientContext& g) {
   return matMulGradient(g, transposes(g.attrs(), "transA"), transposes(g.attrs(), "transB"), g.attrs().real("alpha", 1.0f));
 }
 
@@ -26,8 +26,8 @@ constexpr OpDef kBatchedMatMulOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferBatchedMatmulShape,
+    .gradient = batchedMatmulGradient,
     .differentiableInputs = bit(0) | bit(1),
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,

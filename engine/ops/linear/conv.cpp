@@ -7,12 +7,12 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConvShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1, 2}));
   return inferConv(c, 0, 1, c.inputDType(0));
 }
 
-Status gradient(GradientContext& g) {
+Status convGradient(GradientContext& g) {
   const ValueId dy = g.dy(0);
   if (g.needs(0)) g.setGradient(0, g.internal("ConvInputGrad", {dy, g.x(1), g.shapeOf(g.x(0))}, g.attrs()));
   if (g.needs(1)) g.setGradient(1, g.internal("ConvWeightGrad", {dy, g.x(0), g.shapeOf(g.x(1))}, g.attrs()));
@@ -25,7 +25,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1], s.outputs[0], s.attrs); }
+double flopsOfConv(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1], s.outputs[0], s.attrs); }
 
 }  // namespace
 
@@ -38,11 +38,11 @@ constexpr OpDef kConvOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferConvShape,
+    .gradient = convGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfConv,
     .layout = {.inputs = bit(0), .outputs = bit(0), .gains = true},
 };
 

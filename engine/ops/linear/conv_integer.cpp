@@ -4,8 +4,8 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferConv(c, 0, 1, DType::kI32); }
-double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
+Status inferConvIntegerShape(ShapeContext& c) { return inferConv(c, 0, 1, DType::kI32); }
+double flopsOfConvInteger(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
 
 }  // namespace
 
@@ -18,10 +18,10 @@ constexpr OpDef kConvIntegerOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferConvIntegerShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfConvInteger,
 };
 
 }  // namespace stepscope::ops

@@ -7,7 +7,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConvTransposeShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1, 2}));
   SS_TRY(requireRank(c, 0, 3));
   SS_TRY(requireRank(c, 1, 3));
@@ -61,7 +61,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status convTransposeGradient(GradientContext& g) {
   const ValueId dy = g.dy(0);
   if (g.needs(0)) g.setGradient(0, g.internal("ConvTransposeInputGrad", {dy, g.x(1), g.shapeOf(g.x(0))}, g.attrs()));
   if (g.needs(1)) g.setGradient(1, g.internal("ConvTransposeWeightGrad", {dy, g.x(0), g.shapeOf(g.x(1))}, g.attrs()));
@@ -74,7 +74,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-double flops(const OpShapes& s) { return convFlops(s.inputs[0], s.inputs[1]); }
+double flopsOfConvTranspose(const OpShapes& s) { return convFlops(s.inputs[0], s.inputs[1]); }
 
 }  // namespace
 
@@ -87,11 +87,11 @@ constexpr OpDef kConvTransposeOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferConvTransposeShape,
+    .gradient = convTransposeGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfConvTranspose,
     .layout = {.inputs = bit(0), .outputs = bit(0), .gains = true},
 };
 

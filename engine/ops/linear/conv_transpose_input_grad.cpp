@@ -4,12 +4,12 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConvTransposeInputGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 2, c.inputShape(0)->size());
 }
 
-double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
+double flopsOfConvTransposeInputGrad(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
 
 }  // namespace
 
@@ -22,11 +22,11 @@ constexpr OpDef kConvTransposeInputGradOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kLow,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferConvTransposeInputGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfConvTransposeInputGrad,
     .layout = {.inputs = bit(0), .outputs = bit(0), .gains = true},
 };
 

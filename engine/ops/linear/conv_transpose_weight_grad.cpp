@@ -4,12 +4,12 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConvTransposeWeightGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 2, c.inputShape(0)->size());
 }
 
-double flops(const OpShapes& s) { return convFlops(s.inputs[1], s.outputs[0]); }
+double flopsOfConvTransposeWeightGrad(const OpShapes& s) { return convFlops(s.inputs[1], s.outputs[0]); }
 
 }  // namespace
 
@@ -22,11 +22,11 @@ constexpr OpDef kConvTransposeWeightGradOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kLow,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferConvTransposeWeightGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfConvTransposeWeightGrad,
     .layout = {.inputs = bit(0) | bit(1), .gains = true},
 };
 

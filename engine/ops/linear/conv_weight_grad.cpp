@@ -4,12 +4,12 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConvWeightGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 2, c.inputShape(0)->size());
 }
 
-double flops(const OpShapes& s) { return convFlops(s.inputs[0], s.outputs[0], s.inputs[0], s.attrs); }
+double flopsOfConvWeightGrad(const OpShapes& s) { return convFlops(s.inputs[0], s.outputs[0], s.inputs[0], s.attrs); }
 
 }  // namespace
 
@@ -22,11 +22,11 @@ constexpr OpDef kConvWeightGradOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kLow,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferConvWeightGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfConvWeightGrad,
     .layout = {.inputs = bit(0) | bit(1), .gains = true},
 };
 

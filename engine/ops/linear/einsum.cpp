@@ -16,7 +16,7 @@ Result<EinsumEquation> equationOf(ShapeContext& c) {
   return equation;
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferEinsumShape(ShapeContext& c) {
   SS_ASSIGN(const EinsumEquation equation, equationOf(c));
   for (std::size_t i = 1; i < c.inputCount(); ++i) SS_TRY(requireOneType(c, {0, i}));
   std::map<int, Dim> extents;
@@ -77,7 +77,7 @@ bool swaps(const GradientContext& g, const EinsumEquation& equation, std::size_t
   return true;
 }
 
-Status gradient(GradientContext& g) {
+Status einsumGradient(GradientContext& g) {
   const std::size_t count = g.node().inputs.size();
   SS_ASSIGN(const EinsumEquation equation, parseEinsum(g.attrs().text("equation", ""), count));
   for (std::size_t i = 0; i < count; ++i) {
@@ -106,7 +106,7 @@ Status gradient(GradientContext& g) {
 }
 
 // Multiply-adds over the label space of the first two operands; an upper bound for longer lists.
-double flops(const OpShapes& s) {
+double flopsOfEinsum(const OpShapes& s) {
   double elements = 2;
   for (const std::int64_t extent : s.outputs[0]) elements *= static_cast<double>(extent);
   double inner = 1;
@@ -130,11 +130,11 @@ constexpr OpDef kEinsumOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferEinsumShape,
+    .gradient = einsumGradient,
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfEinsum,
 };
 
 }  // namespace stepscope::ops

@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferEinsumGradShape(ShapeContext& c) {
   const std::size_t count = c.inputCount() - 1;
   const auto equation = parseEinsum(c.attrs().text("equation", ""), count);
   if (!equation) return c.error(equation.error().message);
@@ -29,7 +29,7 @@ constexpr OpDef kEinsumGradOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferEinsumGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

@@ -30,14 +30,14 @@ Result<std::optional<Operands>> operandsOf(ShapeContext& c, std::size_t first) {
   return std::optional<Operands>(std::move(o));
 }
 
-DType statisticsType(DType type) { return isLow(type) ? DType::kF32 : type; }
+DType fusedAttentionStatisticsType(DType type) { return isLow(type) ? DType::kF32 : type; }
 
-Status inferShape(ShapeContext& c) {
+Status inferFusedAttentionShape(ShapeContext& c) {
   SS_ASSIGN(const std::optional<Operands> o, operandsOf(c, 0));
   const DType type = c.inputDType(0);
   if (!o) {
     c.setOutput(0, type, std::nullopt);
-    if (c.hasOutput(1)) c.setOutput(1, statisticsType(type), std::nullopt);
+    if (c.hasOutput(1)) c.setOutput(1, fusedAttentionStatisticsType(type), std::nullopt);
     return {};
   }
   const std::size_t lead = o->q.size() - 2;
@@ -55,7 +55,7 @@ Status inferShape(ShapeContext& c) {
   y.push_back(o->v.back());
   SS_ASSIGN(Shape stored, permutedShape(c, y, "permY"));
   c.setOutput(0, type, std::move(stored));
-  if (c.hasOutput(1)) c.setOutput(1, statisticsType(type), std::move(statistics));
+  if (c.hasOutput(1)) c.setOutput(1, fusedAttentionStatisticsType(type), std::move(statistics));
   return {};
 }
 
@@ -81,7 +81,7 @@ Status maskGradient(GradientContext& g) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status fusedAttentionGradient(GradientContext& g) {
   if (g.needs(0) || g.needs(1) || g.needs(2)) {
     std::vector<ValueId> inputs{g.dy(0), g.ensureOutput(1), g.x(0), g.x(1), g.x(2)};
     if (g.node().input(3).valid()) inputs.push_back(g.x(3));
@@ -93,7 +93,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferFusedAttentionGrad(ShapeContext& c) {
   SS_ASSIGN(const std::optional<Operands> o, operandsOf(c, 2));
   SS_TRY(requireOneType(c, {0, 2}));
   for (const std::size_t i : {0u, 1u, 2u})
@@ -129,8 +129,8 @@ constexpr OpDef kFusedAttentionOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferFusedAttentionShape,
+    .gradient = fusedAttentionGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3),
     .recompute = Recompute::kCostly,
     .random = true,  // where `dropout` is above 0
@@ -146,7 +146,7 @@ constexpr OpDef kFusedAttentionGradOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferFusedAttentionGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

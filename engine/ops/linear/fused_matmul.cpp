@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferFusedMatmulShape(ShapeContext& c) {
   for (const char* name : {"transBatchA", "transBatchB"})
     if (c.attrs().integer(name, 0) != 0)
       return unsupported(c.node().label() + ": attribute '" + name +
@@ -13,7 +13,7 @@ Status inferShape(ShapeContext& c) {
   return inferMatMul(c, 0, 1, c.attrs().integer("transA", 0) != 0, c.attrs().integer("transB", 0) != 0, c.inputDType(0));
 }
 
-Status gradient(GradientContext& g) {
+Status fusedMatmulGradient(GradientContext& g) {
   return matMulGradient(g, g.attrs().integer("transA", 0) != 0, g.attrs().integer("transB", 0) != 0,
                         g.attrs().real("alpha", 1.0f));
 }
@@ -29,8 +29,8 @@ constexpr OpDef kFusedMatMulOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferFusedMatmulShape,
+    .gradient = fusedMatmulGradient,
     .differentiableInputs = bit(0) | bit(1),
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGemmShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1, 2}));
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
     if (c.rankKnown(i) && c.inputShape(i)->size() != 2)
@@ -31,7 +31,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status gemmGradient(GradientContext& g) {
   SS_TRY(matMulGradient(g, g.attrs().integer("transA", 0) != 0, g.attrs().integer("transB", 0) != 0,
                         g.attrs().real("alpha", 1.0f)));
   if (g.needs(2)) {
@@ -53,8 +53,8 @@ constexpr OpDef kGemmOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGemmShape,
+    .gradient = gemmGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,

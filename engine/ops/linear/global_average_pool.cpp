@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status globalAveragePoolGradient(GradientContext& g) {
   if (!g.needs(0)) return {};
   const ValueId x = g.x(0);
   SS_ASSIGN(const std::size_t rank, g.rank(x));
@@ -33,7 +33,7 @@ constexpr OpDef kGlobalAveragePoolOp{
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
     .inferShape = inferGlobalPool,
-    .gradient = gradient,
+    .gradient = globalAveragePoolGradient,
     .differentiableInputs = bit(0),
     .layout = {.inputs = bit(0)},
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status globalMaxPoolGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.internal("GlobalMaxPoolGrad", {g.dy(0), g.x(0)}));
   return {};
 }
@@ -20,7 +20,7 @@ constexpr OpDef kGlobalMaxPoolOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = inferGlobalPool,
-    .gradient = gradient,
+    .gradient = globalMaxPoolGradient,
     .differentiableInputs = bit(0),
 };
 

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGlobalMaxPoolGradShape(ShapeContext& c) {
   c.setOutput(0, c.inputDType(1), c.inputShape(1));
   return {};
 }
@@ -20,7 +20,7 @@ constexpr OpDef kGlobalMaxPoolGradOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferGlobalMaxPoolGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGridSampleShape(ShapeContext& c) {
   SS_TRY(requireRank(c, 0, 3));
   SS_TRY(requireRank(c, 1, 3));
   if (!c.rankKnown(0) && !c.rankKnown(1)) {
@@ -24,7 +24,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status gridSampleGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.internal("GridSampleInputGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, g.attrs()));
   if (g.needs(1)) g.setGradient(1, g.internal("GridSampleGridGrad", {g.dy(0), g.x(0), g.x(1)}, g.attrs()));
   return {};
@@ -42,8 +42,8 @@ constexpr OpDef kGridSampleOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGridSampleShape,
+    .gradient = gridSampleGradient,
     .differentiableInputs = bit(0) | bit(1),
 };
 

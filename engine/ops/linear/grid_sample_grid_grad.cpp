@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGridSampleGridGradShape(ShapeContext& c) {
   c.setOutput(0, c.inputDType(2), c.inputShape(2));
   return {};
 }
@@ -20,7 +20,7 @@ constexpr OpDef kGridSampleGridGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferGridSampleGridGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
 };

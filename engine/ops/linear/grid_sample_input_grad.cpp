@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGridSampleInputGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 2, c.inputShape(0)->size());
 }
@@ -22,7 +22,7 @@ constexpr OpDef kGridSampleInputGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kWide,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferGridSampleInputGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
 };

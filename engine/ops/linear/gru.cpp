@@ -4,8 +4,8 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferRecurrent(c, 3); }
-Status gradient(GradientContext& g) { return recurrentGradient(g, "GRUGrad", 3); }
+Status inferGruShape(ShapeContext& c) { return inferRecurrent(c, 3); }
+Status gruGradient(GradientContext& g) { return recurrentGradient(g, "GRUGrad", 3); }
 
 }  // namespace
 
@@ -18,8 +18,8 @@ constexpr OpDef kGRUOp{
     .category = OpCategory::kOther,
     .precision = Precision::kLow,
     .hostInputs = bit(4),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGruShape,
+    .gradient = gruGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),
     .differentiableOutputs = bit(0) | bit(1),
     .recompute = Recompute::kCostly,

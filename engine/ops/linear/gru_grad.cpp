@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 3); }
+Status inferGruGradShape(ShapeContext& c) { return inferRecurrentGradient(c, 3); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ constexpr OpDef kGRUGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kLow,
     .hostInputs = bit(7),
-    .inferShape = inferShape,
+    .inferShape = inferGruGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

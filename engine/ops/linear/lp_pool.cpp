@@ -4,13 +4,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferLpPoolShape(ShapeContext& c) {
   if (c.attrs().integer("p", 2) < 1)
     return c.error("attribute 'p' is " + std::to_string(c.attrs().integer("p", 2)) + "; expected 1 or more");
   return inferPool(c);
 }
 
-Status gradient(GradientContext& g) {
+Status lpPoolGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.internal("LpPoolGrad", {g.dy(0), g.x(0), g.y(0)}, g.attrs()));
   return {};
 }
@@ -26,8 +26,8 @@ constexpr OpDef kLpPoolOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferLpPoolShape,
+    .gradient = lpPoolGradient,
     .differentiableInputs = bit(0),
 };
 

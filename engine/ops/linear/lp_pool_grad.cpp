@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferLpPoolGradShape(ShapeContext& c) {
   c.setOutput(0, c.inputDType(1), c.inputShape(1));
   return {};
 }
@@ -22,7 +22,7 @@ constexpr OpDef kLpPoolGradOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferLpPoolGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
 };

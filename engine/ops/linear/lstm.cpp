@@ -4,8 +4,8 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferRecurrent(c, 4); }
-Status gradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", 4); }
+Status inferLstmShape(ShapeContext& c) { return inferRecurrent(c, 4); }
+Status lstmGradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", 4); }
 
 }  // namespace
 
@@ -20,8 +20,8 @@ constexpr OpDef kLSTMOp{
     .category = OpCategory::kOther,
     .precision = Precision::kLow,
     .hostInputs = bit(4),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferLstmShape,
+    .gradient = lstmGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5) | bit(6) | bit(7),
     .differentiableOutputs = bit(0) | bit(1) | bit(2),
     .recompute = Recompute::kCostly,

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 4); }
+Status inferLstmGradShape(ShapeContext& c) { return inferRecurrentGradient(c, 4); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ constexpr OpDef kLSTMGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kLow,
     .hostInputs = bit(7),
-    .inferShape = inferShape,
+    .inferShape = inferLstmGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

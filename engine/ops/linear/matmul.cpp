@@ -4,11 +4,11 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMatmulShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1}));
   return inferMatMul(c, 0, 1, false, false, c.inputDType(0));
 }
-Status gradient(GradientContext& g) { return matMulGradient(g, false, false, 1.0f); }
+Status matmulGradient(GradientContext& g) { return matMulGradient(g, false, false, 1.0f); }
 
 }  // namespace
 
@@ -21,8 +21,8 @@ constexpr OpDef kMatMulOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferMatmulShape,
+    .gradient = matmulGradient,
     .differentiableInputs = bit(0) | bit(1),
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 1, false, false, DType::kI32); }
+Status inferMatmulIntegerShape(ShapeContext& c) { return inferMatMul(c, 0, 1, false, false, DType::kI32); }
 
 }  // namespace
 
@@ -17,7 +17,7 @@ constexpr OpDef kMatMulIntegerOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferMatmulIntegerShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status maxPoolGradient(GradientContext& g) {
   if (!g.needs(0)) return {};
   const ValueId indices = g.ensureOutput(1);
   g.setGradient(0, g.internal("MaxPoolGrad", {g.dy(0), indices, g.shapeOf(g.x(0))}, g.attrs()));
@@ -23,7 +23,7 @@ constexpr OpDef kMaxPoolOp{
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
     .inferShape = inferPool,
-    .gradient = gradient,
+    .gradient = maxPoolGradient,
     .differentiableInputs = bit(0),
     .layout = {.inputs = bit(0), .outputs = bit(0) | bit(1), .together = true},
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMaxPoolGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 2, c.inputShape(0)->size());
 }
@@ -20,7 +20,7 @@ constexpr OpDef kMaxPoolGradOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kWide,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferMaxPoolGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .layout = {.inputs = bit(0) | bit(1), .outputs = bit(0), .together = true},

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMaxUnpoolShape(ShapeContext& c) {
   SS_TRY(requireRank(c, 0, 3));
   if (!c.rankKnown(0)) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
@@ -33,7 +33,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status maxUnpoolGradient(GradientContext& g) {
   if (g.needs(0)) g.setGradient(0, g.internal("MaxUnpoolGrad", {g.dy(0), g.x(1)}, g.attrs()));
   return {};
 }
@@ -51,8 +51,8 @@ constexpr OpDef kMaxUnpoolOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferMaxUnpoolShape,
+    .gradient = maxUnpoolGradient,
     .differentiableInputs = bit(0),
 };
 

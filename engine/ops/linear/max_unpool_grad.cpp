@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMaxUnpoolGradShape(ShapeContext& c) {
   c.setOutput(0, c.inputDType(0), c.inputShape(1));
   return {};
 }
@@ -20,7 +20,7 @@ constexpr OpDef kMaxUnpoolGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferMaxUnpoolGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferProductShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1, 2, 3}));
   if (!c.rankKnown(0) || !c.rankKnown(1)) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
@@ -41,7 +41,7 @@ constexpr OpDef kProductOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferProductShape,
     .noGradientReason = "written after the gradient was taken",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(3),

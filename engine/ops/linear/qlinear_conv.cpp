@@ -4,8 +4,8 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferConv(c, 0, 3, c.inputDType(7)); }
-double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[3]); }
+Status inferQlinearConvShape(ShapeContext& c) { return inferConv(c, 0, 3, c.inputDType(7)); }
+double flopsOfQlinearConv(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[3]); }
 
 }  // namespace
 
@@ -18,10 +18,10 @@ constexpr OpDef kQLinearConvOp{
     .category = OpCategory::kConvolution,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferQlinearConvShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfQlinearConv,
 };
 
 }  // namespace stepscope::ops

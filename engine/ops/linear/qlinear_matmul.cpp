@@ -4,9 +4,9 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 3, false, false, c.inputDType(7)); }
+Status inferQlinearMatmulShape(ShapeContext& c) { return inferMatMul(c, 0, 3, false, false, c.inputDType(7)); }
 
-double flops(const OpShapes& shapes) {
+double flopsOfQlinearMatmul(const OpShapes& shapes) {
   const std::array<std::span<const std::int64_t>, 2> operands{shapes.inputs[0], shapes.inputs[3]};
   return matMulFlops({operands, shapes.outputs});
 }
@@ -22,10 +22,10 @@ constexpr OpDef kQLinearMatMulOp{
     .category = OpCategory::kMatmul,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferQlinearMatmulShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfQlinearMatmul,
 };
 
 }  // namespace stepscope::ops

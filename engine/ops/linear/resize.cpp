@@ -6,7 +6,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferResizeShape(ShapeContext& c) {
   if (!c.rankKnown(0)) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
     return {};
@@ -47,7 +47,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status resizeGradient(GradientContext& g) {
   if (!g.needs(0)) return {};
   g.setGradient(0, g.internal("ResizeGrad", {g.dy(0), g.shapeOf(g.x(0)), g.x(1), g.x(2), g.x(3)}, g.attrs()));
   return {};
@@ -64,8 +64,8 @@ constexpr OpDef kResizeOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = bit(1) | bit(2) | bit(3),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferResizeShape,
+    .gradient = resizeGradient,
     .differentiableInputs = bit(0),
     .layout = {.inputs = bit(0), .outputs = bit(0), .together = true, .channels = ChannelRule::kSampled},
 };

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferResizeGradShape(ShapeContext& c) {
   if (!c.rankKnown(0)) return c.error("dy has unknown rank");
   return inferFromShapeInput(c, 1, c.inputShape(0)->size());
 }
@@ -20,7 +20,7 @@ constexpr OpDef kResizeGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = bit(1) | bit(2) | bit(3) | bit(4),
-    .inferShape = inferShape,
+    .inferShape = inferResizeGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .layout = {.inputs = bit(0), .outputs = bit(0), .together = true, .channels = ChannelRule::kSampled},

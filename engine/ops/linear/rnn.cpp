@@ -4,8 +4,8 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferRecurrent(c, 1); }
-Status gradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", 1); }
+Status inferRnnShape(ShapeContext& c) { return inferRecurrent(c, 1); }
+Status rnnGradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", 1); }
 
 }  // namespace
 
@@ -18,8 +18,8 @@ constexpr OpDef kRNNOp{
     .category = OpCategory::kOther,
     .precision = Precision::kLow,
     .hostInputs = bit(4),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferRnnShape,
+    .gradient = rnnGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),
     .differentiableOutputs = bit(0) | bit(1),
     .recompute = Recompute::kCostly,

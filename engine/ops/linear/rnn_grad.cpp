@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 1); }
+Status inferRnnGradShape(ShapeContext& c) { return inferRecurrentGradient(c, 1); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ constexpr OpDef kRNNGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kLow,
     .hostInputs = bit(7),
-    .inferShape = inferShape,
+    .inferShape = inferRnnGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferRoiAlignShape(ShapeContext& c) {
   for (const std::size_t i : {0, 1, 2}) {
     const std::size_t rank = i == 0 ? 4 : i == 1 ? 2 : 1;
     if (c.rankKnown(i) && c.inputShape(i)->size() != rank)
@@ -25,7 +25,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status roiAlignGradient(GradientContext& g) {
   if (!g.needs(0)) return {};
   if (g.attrs().text("mode", "avg") != "avg") return g.error("mode 'max' has no gradient rule; expected 'avg'");
   g.setGradient(0, g.internal("RoiAlignGrad", {g.dy(0), g.x(1), g.x(2), g.shapeOf(g.x(0))}, g.attrs()));
@@ -45,8 +45,8 @@ constexpr OpDef kRoiAlignOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferRoiAlignShape,
+    .gradient = roiAlignGradient,
     .differentiableInputs = bit(0),
 };
 

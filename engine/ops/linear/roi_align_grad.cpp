@@ -4,7 +4,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferFromShapeInput(c, 3, 4); }
+Status inferRoiAlignGradShape(ShapeContext& c) { return inferFromShapeInput(c, 3, 4); }
 
 }  // namespace
 
@@ -19,7 +19,7 @@ constexpr OpDef kRoiAlignGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = bit(3),
-    .inferShape = inferShape,
+    .inferShape = inferRoiAlignGradShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCenterCropPadShape(ShapeContext& c) {
   const std::optional<Shape> x = c.inputShape(0);
   if (!x) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
@@ -27,7 +27,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // What was cropped gets zeros, what was padded is cropped: the same op back to the shape of x.
-Status gradient(GradientContext& g) {
+Status centerCropPadGradient(GradientContext& g) {
   ValueId extents = g.shapeOf(g.x(0));
   if (g.attrs().has("axes")) extents = g.op("Gather", {extents, g.ints(g.attrs().integers("axes"))});
   g.setGradient(0, g.op("CenterCropPad", {g.dy(0), extents}, g.attrs()));
@@ -45,8 +45,8 @@ constexpr OpDef kCenterCropPadOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCenterCropPadShape,
+    .gradient = centerCropPadGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

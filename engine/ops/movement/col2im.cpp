@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCol2imShape(ShapeContext& c) {
   const std::optional<Shape> x = c.inputShape(0);
   if (x && x->size() != 3) return c.error("shape " + shapeText(*x) + "; expected [N, C * block elements, blocks]");
   const auto image = knownContents(c, 1), block = knownContents(c, 2);
@@ -23,7 +23,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status col2imGradient(GradientContext& g) {
   g.setGradient(0, g.internal("Col2ImGrad", {g.dy(0), g.shapeOf(g.x(0)), g.x(2)}, g.attrs()));
   return {};
 }
@@ -39,8 +39,8 @@ constexpr OpDef kCol2ImOp{
     .category = OpCategory::kOther,
     .precision = Precision::kWide,
     .hostInputs = bit(1) | bit(2),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCol2imShape,
+    .gradient = col2imGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

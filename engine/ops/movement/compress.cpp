@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCompressShape(ShapeContext& c) {
   if (c.inputDType(1) != DType::kBool && c.inputDType(1) != DType::kUndefined) return c.error("condition is not bool");
   const std::optional<Shape> data = c.inputShape(0);
   if (!c.attrs().has("axis")) {
@@ -19,7 +19,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status compressGradient(GradientContext& g) {
   const ValueId kept = g.squeeze(g.op("NonZero", {g.x(1)}), {0});
   if (g.attrs().has("axis")) {
     g.setGradient(0, g.internal("GatherGrad", {g.dy(0), kept, g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
@@ -43,8 +43,8 @@ constexpr OpDef kCompressOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCompressShape,
+    .gradient = compressGradient,
     .differentiableInputs = bit(0),
     .dataDependentShape = true,
     .traffic = {.moves = true},

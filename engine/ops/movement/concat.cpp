@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConcatShape(ShapeContext& c) {
   if (c.inputCount() == 0) return c.error("no inputs; expected at least one");
   std::optional<Shape> shape;
   bool allKnown = true;
@@ -46,7 +46,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status concatGradient(GradientContext& g) {
   const std::size_t parts = g.node().inputs.size();
   if (parts == 1) {
     g.setGradient(0, g.dy(0));
@@ -76,8 +76,8 @@ constexpr OpDef kConcatOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferConcatShape,
+    .gradient = concatGradient,
     .differentiableInputs = kAllInputs,
     .layout = {.inputs = kAllInputs, .outputs = bit(0), .together = true, .channels = ChannelRule::kParts},
     .traffic = {.moves = true},
@@ -92,8 +92,8 @@ constexpr OpDef kConcatTrainingOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferConcatShape,
+    .gradient = concatGradient,
     .differentiableInputs = kAllInputs,
     .differentiableOutputs = bit(0),
     .traffic = {.moves = true},

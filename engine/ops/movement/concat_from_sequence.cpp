@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConcatFromSequenceShape(ShapeContext& c) {
   if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input is no sequence");
   std::optional<Shape> shape = c.inputShape(0);
   if (shape) {
@@ -31,7 +31,7 @@ constexpr OpDef kConcatFromSequenceOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferConcatFromSequenceShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConcatTakenShape(ShapeContext& c) {
   if (c.inputDType(0) != DType::kBool && c.inputDType(0) != DType::kUndefined) return c.error("input 0 is not bool");
   const auto taken = c.integers(0);
   const std::size_t parts = c.inputCount() - 1;
@@ -27,7 +27,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // Each part's place in the whole that would be there if all were taken; zeros for those that were not.
-Status gradient(GradientContext& g) {
+Status concatTakenGradient(GradientContext& g) {
   SS_ASSIGN(const std::size_t rank, g.rank(g.dy(0)));
   const auto parts = static_cast<std::int64_t>(g.node().inputs.size()) - 1;
   std::int64_t axis = g.attrs().integer("axis", 0);
@@ -58,8 +58,8 @@ constexpr OpDef kConcatTakenOp{
     .category = OpCategory::kControl,
     .precision = Precision::kFollows,
     .hostInputs = bit(0),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferConcatTakenShape,
+    .gradient = concatTakenGradient,
     .differentiableInputs = kAllInputs & ~bit(0),
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConstantShape(ShapeContext& c) {
   const Attributes& attrs = c.attrs();
   if (const Tensor* value = attrs.tensor("value")) {
     c.setOutput(0, value->dtype(), shapeOf(value->dims()));
@@ -61,7 +61,7 @@ constexpr OpDef kConstantOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferConstantShape,
     .noGradientReason = "no inputs",
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferConstantOfShapeShape(ShapeContext& c) {
   const Tensor* value = c.attrs().tensor("value");
   if (value != nullptr && value->elements() != 1)
     return c.error("value of shape " + dimsText(value->dims()) + "; expected one element");
@@ -28,7 +28,7 @@ constexpr OpDef kConstantOfShapeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(0),
-    .inferShape = inferShape,
+    .inferShape = inferConstantOfShapeShape,
     .noGradientReason = "the result does not depend on float inputs",
     .traffic = {.moves = true},
 };

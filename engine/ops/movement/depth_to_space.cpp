@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferDepthToSpaceShape(ShapeContext& c) {
   const std::int64_t block = c.attrs().integer("blocksize", 0);
   if (block < 1 || block > 32768) return c.error("blocksize " + std::to_string(block) + "; expected a number from 1");
   const std::string mode = c.attrs().text("mode", "DCR");
@@ -21,7 +21,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status depthToSpaceGradient(GradientContext& g) {
   const std::int64_t block = g.attrs().integer("blocksize", 0);
   if (g.attrs().text("mode", "DCR") == "DCR") {
     g.setGradient(0, g.op("SpaceToDepth", {g.dy(0)}, {{"blocksize", block}}));
@@ -47,8 +47,8 @@ constexpr OpDef kDepthToSpaceOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferDepthToSpaceShape,
+    .gradient = depthToSpaceGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferExpandShape(ShapeContext& c) {
   const auto wished = knownContents(c, 1);
   const std::optional<Shape> input = c.inputShape(0);
   if (!wished || !input) {
@@ -34,7 +34,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status expandGradient(GradientContext& g) {
   g.setGradient(0, g.reduceTo(g.dy(0), g.x(0)));
   return {};
 }
@@ -50,8 +50,8 @@ constexpr OpDef kExpandOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferExpandShape,
+    .gradient = expandGradient,
     .differentiableInputs = bit(0),
     .layout = {.outputs = bit(0), .channels = ChannelRule::kFromVector},
     .traffic = {.moves = true},

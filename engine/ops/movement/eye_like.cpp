@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferEyeLikeShape(ShapeContext& c) {
   const std::int64_t wish = c.attrs().integer("dtype", static_cast<std::int64_t>(c.inputDType(0)));
   const auto dtype = wish >= 0 && wish < 256 ? dtypeFromOnnx(static_cast<int>(wish)) : std::nullopt;
   if (!dtype) return c.error("dtype " + std::to_string(wish) + " is not a type of this engine");
@@ -24,7 +24,7 @@ constexpr OpDef kEyeLikeOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferEyeLikeShape,
     .noGradientReason = "the result depends on the shape alone",
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferFlattenShape(ShapeContext& c) {
   std::optional<Shape> shape;
   if (const auto& input = c.inputShape(0)) {
     const auto rank = static_cast<std::int64_t>(input->size());
@@ -20,7 +20,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status flattenGradient(GradientContext& g) {
   g.setGradient(0, g.reshapeLike(g.dy(0), g.x(0)));
   return {};
 }
@@ -36,8 +36,8 @@ constexpr OpDef kFlattenOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferFlattenShape,
+    .gradient = flattenGradient,
     .differentiableInputs = bit(0),
     .view = true,
     .traffic = {.moves = true},

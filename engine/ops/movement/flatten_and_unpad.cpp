@@ -4,7 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 // FlattenAndUnpad(x, indices): the rows of x, its two first axes seen as one, at `indices`; and the two extents.
-Status inferShape(ShapeContext& c) {
+Status inferFlattenAndUnpadShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   const std::optional<Shape> x = c.inputShape(0);
   if (c.hasOutput(1)) c.setOutput(1, DType::kI64, Shape{Dim(2)});
@@ -20,7 +20,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status flattenAndUnpadGradient(GradientContext& g) {
   const ValueId extents = g.op("Shape", {g.x(0)}, {{"start", std::int64_t{0}}, {"end", std::int64_t{2}}});
   g.setGradient(0, g.emit("com.microsoft", "PadAndUnflatten", {g.dy(0), g.x(1), extents}, 1).front());
   return {};
@@ -37,8 +37,8 @@ constexpr OpDef kFlattenAndUnpadOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferFlattenAndUnpadShape,
+    .gradient = flattenAndUnpadGradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = bit(0),
     .traffic = {.picked = bit(0), .moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGatherShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   const std::optional<Shape> data = c.inputShape(0), indices = c.inputShape(1);
   if (!data || !indices) {
@@ -39,7 +39,7 @@ Status inferGradShape(ShapeContext& c) {
   return outputShapedByInput(c, 2, addend);
 }
 
-Status gradient(GradientContext& g) {
+Status gatherGradient(GradientContext& g) {
   g.setGradient(0, g.internal("GatherGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
   return {};
 }
@@ -55,8 +55,8 @@ constexpr OpDef kGatherOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGatherShape,
+    .gradient = gatherGradient,
     .differentiableInputs = bit(0),
     .traffic = {.picked = bit(0), .moves = true},
 };
@@ -70,8 +70,8 @@ constexpr OpDef kShrunkenGatherOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGatherShape,
+    .gradient = gatherGradient,
     .differentiableInputs = bit(0),
     .traffic = {.picked = bit(0), .moves = true},
 };

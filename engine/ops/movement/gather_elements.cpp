@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGatherElementsShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   if (const std::optional<Shape> data = c.inputShape(0)) {
     SS_TRY(c.axis(c.attrs().integer("axis", 0), *data));
@@ -14,7 +14,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status gatherElementsGradient(GradientContext& g) {
   g.setGradient(
       0, g.internal("GatherElementsGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
   return {};
@@ -31,8 +31,8 @@ constexpr OpDef kGatherElementsOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGatherElementsShape,
+    .gradient = gatherElementsGradient,
     .differentiableInputs = bit(0),
     .traffic = {.picked = bit(0), .moves = true},
 };

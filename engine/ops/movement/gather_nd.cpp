@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferGatherNdShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   const std::optional<Shape> data = c.inputShape(0), indices = c.inputShape(1);
   std::optional<Shape> shape;
@@ -39,7 +39,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status gatherNdGradient(GradientContext& g) {
   g.setGradient(0, g.internal("GatherNDGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))},
                               {{"batch_dims", g.attrs().integer("batch_dims", 0)}}));
   return {};
@@ -56,8 +56,8 @@ constexpr OpDef kGatherNDOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGatherNdShape,
+    .gradient = gatherNdGradient,
     .differentiableInputs = bit(0),
     .traffic = {.picked = bit(0), .moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferLoopBoundShape(ShapeContext& c) {
   if (c.inputDType(0) != DType::kBool && c.inputDType(0) != DType::kUndefined) return c.error("input 0 is not bool");
   if (const auto on = c.integers(0); on && on->size() == 1 && on->front() != 0)
     return c.error("the loop goes on after " + std::to_string(c.attrs().integer("iterations", 0)) +
@@ -14,7 +14,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status loopBoundGradient(GradientContext& g) {
   g.setGradient(1, g.dy(0));
   return {};
 }
@@ -30,8 +30,8 @@ constexpr OpDef kLoopBoundOp{
     .category = OpCategory::kControl,
     .precision = Precision::kFollows,
     .hostInputs = bit(0),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferLoopBoundShape,
+    .gradient = loopBoundGradient,
     .differentiableInputs = bit(1),
     .inPlaceInputs = bit(1),
     .traffic = {.moves = true},

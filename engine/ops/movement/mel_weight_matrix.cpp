@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMelWeightMatrixShape(ShapeContext& c) {
   const std::int64_t wish = c.attrs().integer("output_datatype", 1);
   const auto dtype = wish >= 0 && wish < 256 ? dtypeFromOnnx(static_cast<int>(wish)) : std::nullopt;
   if (!dtype) return c.error("output_datatype " + std::to_string(wish) + " is not a type of this engine");
@@ -34,7 +34,7 @@ constexpr OpDef kMelWeightMatrixOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(4),
-    .inferShape = inferShape,
+    .inferShape = inferMelWeightMatrixShape,
     .noGradientReason = "the triangles lie on whole bins: piecewise constant in the edges",
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferNonMaxSuppressionShape(ShapeContext& c) {
   for (std::size_t i = 0; i < 2; ++i)
     if (c.rankKnown(i) && c.inputShape(i)->size() != 3)
       return c.error("input " + std::to_string(i) + " of shape " + shapeText(*c.inputShape(i)) + "; expected three axes");
@@ -23,7 +23,7 @@ constexpr OpDef kNonMaxSuppressionOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(2) | bit(3) | bit(4),
-    .inferShape = inferShape,
+    .inferShape = inferNonMaxSuppressionShape,
     .noGradientReason = "integer result",
     .dataDependentShape = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferNonZeroShape(ShapeContext& c) {
   Shape shape = c.freshShape(0, 2);
   if (const auto& input = c.inputShape(0)) shape[0] = Dim(static_cast<std::int64_t>(input->size()));
   c.setOutput(0, DType::kI64, shape);
@@ -21,7 +21,7 @@ constexpr OpDef kNonZeroOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferNonZeroShape,
     .noGradientReason = "integer result",
     .dataDependentShape = true,
     .traffic = {.moves = true},

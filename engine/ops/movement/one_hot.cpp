@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferOneHotShape(ShapeContext& c) {
   std::optional<Shape> shape = c.inputShape(0);
   if (shape) {
     const auto rank = static_cast<std::int64_t>(shape->size());
@@ -29,7 +29,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // dvalues = [sum of dy off the hot places, sum of dy on them].
-Status gradient(GradientContext& g) {
+Status oneHotGradient(GradientContext& g) {
   const ValueId pair = g.op("Concat", {g.unsqueeze(g.scalar(0, g.x(2)), {0}), g.unsqueeze(g.scalar(1, g.x(2)), {0})},
                             {{"axis", std::int64_t{0}}});
   const ValueId numbers = g.op("OneHot", {g.x(0), g.x(1), pair}, {{"axis", g.attrs().integer("axis", -1)}});
@@ -54,8 +54,8 @@ constexpr OpDef kOneHotOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferOneHotShape,
+    .gradient = oneHotGradient,
     .differentiableInputs = bit(2),
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferOptionalShape(ShapeContext& c) {
   ValueType type = c.hasInput(0) ? c.inputType(0) : ValueType{};
   type.optionalOfSequence = type.kind == ValueKind::kSequence;
   type.kind = ValueKind::kOptional;
@@ -22,7 +22,7 @@ constexpr OpDef kOptionalOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferOptionalShape,
     .noGradientReason = "optionals are lowered to plain values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

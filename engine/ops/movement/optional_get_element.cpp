@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferOptionalGetElementShape(ShapeContext& c) {
   ValueType type = c.inputType(0);
   if (type.kind == ValueKind::kOptional) {
     type.kind = type.optionalOfSequence ? ValueKind::kSequence : ValueKind::kTensor;
@@ -24,7 +24,7 @@ constexpr OpDef kOptionalGetElementOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferOptionalGetElementShape,
     .noGradientReason = "optionals are lowered to plain values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

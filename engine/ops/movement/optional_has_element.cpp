@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferOptionalHasElementShape(ShapeContext& c) {
   c.setOutput(0, DType::kBool, Shape{});
   return {};
 }
@@ -19,7 +19,7 @@ constexpr OpDef kOptionalHasElementOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferOptionalHasElementShape,
     .noGradientReason = "bool result",
     .sequences = true,
     .traffic = {.moves = true},

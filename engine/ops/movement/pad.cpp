@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferPadShape(ShapeContext& c) {
   SS_TRY(sameType(c, 0, 2));
   const std::optional<Shape> data = c.inputShape(0);
   const auto pads = knownContents(c, 1);
@@ -40,7 +40,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status padGradient(GradientContext& g) {
   const std::string mode = g.attrs().text("mode", "constant");
   const ValueId axes = g.node().input(3);
   if (mode != "constant") {
@@ -81,8 +81,8 @@ constexpr OpDef kPadOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1) | bit(3),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferPadShape,
+    .gradient = padGradient,
     .differentiableInputs = bit(0) | bit(2),
     .traffic = {.moves = true},
 };

@@ -4,7 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 // PadAndUnflatten(x, indices, dims): rows of x at flat positions `indices` of a zero tensor [dims[0], dims[1], ...].
-Status inferShape(ShapeContext& c) {
+Status inferPadAndUnflattenShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   const auto dims = knownContents(c, 2);
   if (dims && dims->size() != 2) return c.error(std::to_string(dims->size()) + " extents; expected 2");
@@ -22,7 +22,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status padAndUnflattenGradient(GradientContext& g) {
   g.setGradient(0, g.emit("com.microsoft", "FlattenAndUnpad", {g.dy(0), g.x(1)}, 1).front());
   return {};
 }
@@ -38,8 +38,8 @@ constexpr OpDef kPadAndUnflattenOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferPadAndUnflattenShape,
+    .gradient = padAndUnflattenGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

@@ -13,7 +13,7 @@ std::optional<std::int64_t> floatSteps(const Tensor& start, const Tensor& limit,
   return steps > 0 ? static_cast<std::int64_t>(steps) : 0;
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferRangeShape(ShapeContext& c) {
   SS_TRY(sameType(c, 0, 1));
   SS_TRY(sameType(c, 0, 2));
   const DType dtype = c.inputDType(0);
@@ -64,7 +64,7 @@ constexpr OpDef kRangeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(0) | bit(1) | bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferRangeShape,
     .noGradientReason = "positions: the number of elements depends on the operands, which are not trained",
     .traffic = {.moves = true},
 };

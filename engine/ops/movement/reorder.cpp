@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return shape_rules::sameAsInput0(c); }
+Status inferReorderShape(ShapeContext& c) { return shape_rules::sameAsInput0(c); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ constexpr OpDef kReorderOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferReorderShape,
     .noGradientReason = "made by assign_layouts when the gradient is there",
     .differentiableInputs = kAllInputs,
     .traffic = {.moves = true},

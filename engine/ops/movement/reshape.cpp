@@ -24,7 +24,7 @@ Result<Dim> inferredExtent(ShapeContext& c, Shape from, const Shape& target, std
   return Dim::floorDiv(total, rest);
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferReshapeShape(ShapeContext& c) {
   const auto wished = knownContents(c, 1);
   if (!wished) return outputShapedByInput(c, 1, c.inputDType(0));
   const bool zeroIsZero = c.attrs().integer("allowzero", 0) != 0;
@@ -61,7 +61,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status reshapeGradient(GradientContext& g) {
   g.setGradient(0, g.reshapeLike(g.dy(0), g.x(0)));
   return {};
 }
@@ -77,8 +77,8 @@ constexpr OpDef kReshapeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferReshapeShape,
+    .gradient = reshapeGradient,
     .differentiableInputs = bit(0),
     .view = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferReverseSequenceShape(ShapeContext& c) {
   const std::int64_t batch = c.attrs().integer("batch_axis", 1), time = c.attrs().integer("time_axis", 0);
   if ((batch != 0 && batch != 1) || (time != 0 && time != 1) || batch == time)
     return c.error("batch_axis " + std::to_string(batch) + " and time_axis " + std::to_string(time) + "; expected 0 and 1");
@@ -16,7 +16,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status reverseSequenceGradient(GradientContext& g) {
   g.setGradient(0, g.op("ReverseSequence", {g.dy(0), g.x(1)}, g.attrs()));
   return {};
 }
@@ -32,8 +32,8 @@ constexpr OpDef kReverseSequenceOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferReverseSequenceShape,
+    .gradient = reverseSequenceGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

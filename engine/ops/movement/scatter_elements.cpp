@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferScatterElementsShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   SS_TRY(sameType(c, 0, 2));
   if (c.rankKnown(1) && c.rankKnown(2)) SS_TRY(c.unifyShapes(*c.inputShape(1), *c.inputShape(2), "indices and updates"));
@@ -27,7 +27,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status scatterElementsGradient(GradientContext& g) {
   const std::int64_t axis = g.attrs().integer("axis", 0);
   return scatterGradient(g, {.gather =
                                  [&](ValueId data) {
@@ -52,8 +52,8 @@ constexpr OpDef kScatterElementsOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferScatterElementsShape,
+    .gradient = scatterElementsGradient,
     .differentiableInputs = bit(0) | bit(2),
     .traffic = {.base = 0, .updates = 2, .moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferScatterNdShape(ShapeContext& c) {
   SS_TRY(indexType(c, 1));
   SS_TRY(sameType(c, 0, 2));
   const std::optional<Shape> data = c.inputShape(0), indices = c.inputShape(1);
@@ -30,7 +30,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status scatterNdGradient(GradientContext& g) {
   return scatterGradient(g,
                          {.gather =
                               [&](ValueId data) {
@@ -53,8 +53,8 @@ constexpr OpDef kScatterNDOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferScatterNdShape,
+    .gradient = scatterNdGradient,
     .differentiableInputs = bit(0) | bit(2),
     .traffic = {.base = 0, .updates = 2, .moves = true},
 };

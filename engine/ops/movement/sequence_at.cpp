@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSequenceAtShape(ShapeContext& c) {
   if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input is no sequence");
   std::optional<Shape> shape = c.inputShape(0);
   // Elements may differ in what is no number: two of them must not share a symbol.
@@ -24,7 +24,7 @@ constexpr OpDef kSequenceAtOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferSequenceAtShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

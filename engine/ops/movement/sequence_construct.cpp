@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSequenceConstructShape(ShapeContext& c) {
   if (c.inputCount() == 0) return c.error("no inputs; expected at least one");
   std::optional<Shape> shape = c.inputShape(0);
   for (std::size_t i = 1; i < c.inputCount(); ++i) {
@@ -25,7 +25,7 @@ constexpr OpDef kSequenceConstructOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSequenceConstructShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

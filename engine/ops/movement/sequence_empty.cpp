@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSequenceEmptyShape(ShapeContext& c) {
   const std::int64_t wish = c.attrs().integer("dtype", static_cast<std::int64_t>(DType::kF32));
   const auto dtype = wish >= 0 && wish < 256 ? dtypeFromOnnx(static_cast<int>(wish)) : std::nullopt;
   if (!dtype) return c.error("dtype " + std::to_string(wish) + " is not a type of this engine");
@@ -22,7 +22,7 @@ constexpr OpDef kSequenceEmptyOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSequenceEmptyShape,
     .noGradientReason = "no inputs",
     .sequences = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSequenceEraseShape(ShapeContext& c) {
   if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input 0 is no sequence");
   c.setOutputType(0, c.inputType(0));
   return {};
@@ -20,7 +20,7 @@ constexpr OpDef kSequenceEraseOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferSequenceEraseShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

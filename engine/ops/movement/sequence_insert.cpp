@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSequenceInsertShape(ShapeContext& c) {
   if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input 0 is no sequence");
   SS_TRY(sameType(c, 0, 1));
   std::optional<Shape> shape = c.inputShape(1);
@@ -23,7 +23,7 @@ constexpr OpDef kSequenceInsertOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(2),
-    .inferShape = inferShape,
+    .inferShape = inferSequenceInsertShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSequenceLengthShape(ShapeContext& c) {
   if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input is no sequence");
   c.setOutput(0, DType::kI64, Shape{});
   return {};
@@ -20,7 +20,7 @@ constexpr OpDef kSequenceLengthOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSequenceLengthShape,
     .noGradientReason = "integer result",
     .sequences = true,
     .traffic = {.moves = true},

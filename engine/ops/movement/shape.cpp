@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferShapeShape(ShapeContext& c) {
   const std::optional<Shape> input = c.inputShape(0);
   if (!input) {
     c.setOutput(0, DType::kI64, c.freshShape(0, 1));
@@ -31,7 +31,7 @@ constexpr OpDef kShapeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferShapeShape,
     .noGradientReason = "integer result",
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSizeShape(ShapeContext& c) {
   c.setOutput(0, DType::kI64, Shape{});
   if (const auto& input = c.inputShape(0)) c.setContents(0, {productOf(*input, 0, input->size())});
   return {};
@@ -20,7 +20,7 @@ constexpr OpDef kSizeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferSizeShape,
     .noGradientReason = "integer result",
     .traffic = {.moves = true},
 };

@@ -68,7 +68,7 @@ Contents slicedContents(const Contents& contents, std::int64_t start, std::int64
   return picked;
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferSliceShape(ShapeContext& c) {
   const std::optional<Shape> data = c.inputShape(0);
   const auto starts = knownContents(c, 1), ends = knownContents(c, 2);
   const auto steps = c.hasInput(4) ? c.integers(4) : std::nullopt;
@@ -109,7 +109,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status sliceGradient(GradientContext& g) {
   std::vector<ValueId> inputs{g.dy(0), g.shapeOf(g.x(0))};
   for (std::size_t i = 1; i < g.node().inputs.size(); ++i) inputs.push_back(g.x(i));
   g.setGradient(0, g.internal("SliceGrad", inputs));
@@ -129,8 +129,8 @@ constexpr OpDef kSliceOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1) | bit(2) | bit(3) | bit(4),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSliceShape,
+    .gradient = sliceGradient,
     .differentiableInputs = bit(0),
     .traffic = {.picked = bit(0), .moves = true},
 };

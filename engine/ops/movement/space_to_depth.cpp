@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSpaceToDepthShape(ShapeContext& c) {
   const std::int64_t block = c.attrs().integer("blocksize", 0);
   if (block < 1 || block > 32768) return c.error("blocksize " + std::to_string(block) + "; expected a number from 1");
   const std::optional<Shape> x = c.inputShape(0);
@@ -22,7 +22,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status spaceToDepthGradient(GradientContext& g) {
   g.setGradient(0, g.op("DepthToSpace", {g.dy(0)}, {{"blocksize", g.attrs().integer("blocksize", 0)}}));
   return {};
 }
@@ -38,8 +38,8 @@ constexpr OpDef kSpaceToDepthOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSpaceToDepthShape,
+    .gradient = spaceToDepthGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSplitShape(ShapeContext& c) {
   const std::size_t parts = c.outputCount();
   const std::optional<Shape> input = c.inputShape(0);
   if (!input) {
@@ -60,7 +60,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status splitGradient(GradientContext& g) {
   std::vector<ValueId> parts;
   for (std::size_t i = 0; i < g.node().outputs.size(); ++i) {
     if (!g.node().output(i)) g.ensureOutput(i);
@@ -81,8 +81,8 @@ constexpr OpDef kSplitOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSplitShape,
+    .gradient = splitGradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = kAllInputs,
     .layout = {.inputs = bit(0), .outputs = kAllInputs, .together = true, .channels = ChannelRule::kParts},
@@ -98,8 +98,8 @@ constexpr OpDef kSplitTrainingOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSplitShape,
+    .gradient = splitGradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = kAllInputs,
     .traffic = {.moves = true},

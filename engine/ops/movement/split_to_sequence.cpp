@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSplitToSequenceShape(ShapeContext& c) {
   std::optional<Shape> shape = c.inputShape(0);
   if (shape) {
     SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", 0), *shape));
@@ -32,7 +32,7 @@ constexpr OpDef kSplitToSequenceOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferSplitToSequenceShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
     .traffic = {.moves = true},

@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSqueezeShape(ShapeContext& c) {
   std::optional<Shape> shape;
   if (const std::optional<Shape> input = c.inputShape(0)) {
     if (c.hasInput(1)) {
@@ -31,7 +31,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status squeezeGradient(GradientContext& g) {
   g.setGradient(0, g.reshapeLike(g.dy(0), g.x(0)));
   return {};
 }
@@ -47,8 +47,8 @@ constexpr OpDef kSqueezeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferSqueezeShape,
+    .gradient = squeezeGradient,
     .differentiableInputs = bit(0),
     .view = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferStringNormalizerShape(ShapeContext& c) {
   const std::optional<Shape> x = c.inputShape(0);
   if (c.inputDType(0) != DType::kString && c.inputDType(0) != DType::kUndefined) return c.error("input is not of strings");
   if (x && x->size() != 1 && !(x->size() == 2 && (!x->front().known() || x->front() == Dim(1))))
@@ -28,7 +28,7 @@ constexpr OpDef kStringNormalizerOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferStringNormalizerShape,
     .noGradientReason = "strings",
     .dataDependentShape = true,
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferTileShape(ShapeContext& c) {
   const std::optional<Shape> input = c.inputShape(0);
   if (!input) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
@@ -35,7 +35,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status tileGradient(GradientContext& g) {
   g.setGradient(0, g.internal("TileGrad", {g.dy(0), g.shapeOf(g.x(0))}));
   return {};
 }
@@ -51,8 +51,8 @@ constexpr OpDef kTileOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferTileShape,
+    .gradient = tileGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferTopkShape(ShapeContext& c) {
   std::optional<Shape> shape = c.inputShape(0);
   if (shape) {
     SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", -1), *shape));
@@ -19,7 +19,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status topkGradient(GradientContext& g) {
   if (!g.dy(0)) return {};
   const ValueId indices = g.ensureOutput(1);
   g.setGradient(
@@ -40,8 +40,8 @@ constexpr OpDef kTopKOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferTopkShape,
+    .gradient = topkGradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = bit(0),
     .traffic = {.moves = true},

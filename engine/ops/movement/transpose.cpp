@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferTransposeShape(ShapeContext& c) {
   const std::optional<Shape> input = c.inputShape(0);
   std::optional<Shape> shape;
   if (input) {
@@ -26,7 +26,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status transposeGradient(GradientContext& g) {
   const std::vector<std::int64_t> perm = g.attrs().integers("perm");
   if (!g.attrs().has("perm")) {
     g.setGradient(0, g.op("Transpose", {g.dy(0)}));
@@ -49,8 +49,8 @@ constexpr OpDef kTransposeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferTransposeShape,
+    .gradient = transposeGradient,
     .differentiableInputs = bit(0),
     .traffic = {.moves = true},
 };

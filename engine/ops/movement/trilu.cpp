@@ -3,14 +3,14 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferTriluShape(ShapeContext& c) {
   const std::optional<Shape> shape = c.inputShape(0);
   if (shape && shape->size() < 2) return c.error("shape " + shapeText(*shape) + "; expected at least two axes");
   c.setOutput(0, c.inputDType(0), shape);
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status triluGradient(GradientContext& g) {
   std::vector<ValueId> inputs{g.dy(0)};
   if (g.node().input(1)) inputs.push_back(g.x(1));
   g.setGradient(0, g.op("Trilu", inputs, {{"upper", g.attrs().integer("upper", 1)}}));
@@ -28,8 +28,8 @@ constexpr OpDef kTriluOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferTriluShape,
+    .gradient = triluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .traffic = {.moves = true},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferUniqueShape(ShapeContext& c) {
   std::optional<Shape> shape = c.inputShape(0);
   const Dim count = c.freshDim(0, 0);
   if (!c.attrs().has("axis")) {
@@ -19,7 +19,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // y is x at the first occurrences, which output 1 lists.
-Status gradient(GradientContext& g) {
+Status uniqueGradient(GradientContext& g) {
   const ValueId first = g.ensureOutput(1);
   if (g.attrs().has("axis")) {
     g.setGradient(0,
@@ -44,8 +44,8 @@ constexpr OpDef kUniqueOp{
     .category = OpCategory::kOther,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferUniqueShape,
+    .gradient = uniqueGradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = bit(0),
     .dataDependentShape = true,

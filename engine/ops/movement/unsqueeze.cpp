@@ -5,7 +5,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferUnsqueezeShape(ShapeContext& c) {
   std::optional<Shape> shape;
   const auto axes = c.integers(1);
   if (const std::optional<Shape> input = c.inputShape(0); input && axes) {
@@ -20,7 +20,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status unsqueezeGradient(GradientContext& g) {
   g.setGradient(0, g.reshapeLike(g.dy(0), g.x(0)));
   return {};
 }
@@ -36,8 +36,8 @@ constexpr OpDef kUnsqueezeOp{
     .category = OpCategory::kMovement,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferUnsqueezeShape,
+    .gradient = unsqueezeGradient,
     .differentiableInputs = bit(0),
     .view = true,
     .traffic = {.moves = true},

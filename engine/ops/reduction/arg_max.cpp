@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferArgMaxShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 1));
   if (!c.rankKnown(0)) {
     c.setOutput(0, DType::kI64, std::nullopt);
@@ -30,7 +30,7 @@ extern const OpDef kArgMaxOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kFollows,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferArgMaxShape,
     .noGradientReason = "integer result",
     .flops = reduction_rules::flopsPerElement<1>,
 };

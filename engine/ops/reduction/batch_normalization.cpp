@@ -4,7 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 // x, scale, b, mean, var → y, running_mean?, running_var?, saved_mean?, saved_inv_std?
-Status inferShape(ShapeContext& c) {
+Status inferBatchNormalizationShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 5));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
@@ -29,7 +29,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status batchNormalizationGradient(GradientContext& g) {
   const bool training = g.attrs().integer("training_mode", 0) != 0;
   const ValueId mean = g.ensureOutput(3), inverse = g.ensureOutput(4);
   if (!training && (g.needs(3) || g.needs(4))) {
@@ -59,10 +59,10 @@ Status inferFused(ShapeContext& c) {
   SS_TRY(reduction_rules::expectSameDType(c, 0, 5));
   if (c.hasInput(5) && c.rankKnown(0) && c.rankKnown(5))
     SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(5), "x and z"));
-  return inferShape(c);
+  return inferBatchNormalizationShape(c);
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferBatchNormalizationGrad(ShapeContext& c) {
   for (const std::size_t i : {0, 2, 3, 4})
     if (!c.hasInput(i)) return c.error("input " + std::to_string(i) + " is absent; expected dy, x?, scale, mean, inv_std");
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
@@ -74,7 +74,7 @@ Status inferGrad(ShapeContext& c) {
 }
 
 Status inferFusedGrad(ShapeContext& c) {
-  SS_TRY(inferGrad(c));
+  SS_TRY(inferBatchNormalizationGrad(c));
   if (!c.hasInput(5)) return c.error("input 5 is absent; expected dy, x?, scale, mean, inv_std, y");
   SS_TRY(reduction_rules::expectSameDType(c, 0, 5));
   if (c.rankKnown(0) && c.rankKnown(5)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(5), "dy and y"));
@@ -100,8 +100,8 @@ extern const OpDef kBatchNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferBatchNormalizationShape,
+    .gradient = batchNormalizationGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(4),
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kCostly,
@@ -122,7 +122,7 @@ extern const OpDef kBatchNormalizationGradOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferBatchNormalizationGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),

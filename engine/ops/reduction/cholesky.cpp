@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCholeskyShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(reduction_rules::expectFloat(c, 0, "a"));
   const std::optional<Shape> a = c.inputShape(0);
@@ -21,7 +21,7 @@ ValueId lower(GradientContext& g, ValueId v, std::int64_t diagonal) {
 
 // da = ½ L⁻ᵀ (P + Pᵀ) L⁻¹ with P the lower triangle of Lᵀ dL, its diagonal halved: Murray, arXiv:1602.07527, eq. 10. The
 // product is symmetric, so the second solve may take it transposed.
-Status gradient(GradientContext& g) {
+Status choleskyGradient(GradientContext& g) {
   const Attributes transposed{{"transpose", std::int64_t{1}}};
   SS_ASSIGN(const std::size_t rank, g.rank(g.y(0)));
   std::vector<std::int64_t> perm(rank);
@@ -36,7 +36,7 @@ Status gradient(GradientContext& g) {
 }
 
 // 1/3 M^3 per matrix.
-double flops(const OpShapes& shapes) {
+double flopsOfCholesky(const OpShapes& shapes) {
   const auto a = shapes.inputs[0];
   return a.empty() ? 0 : reduction_rules::flopsPerElement<1>(shapes) * static_cast<double>(a.back()) / 3;
 }
@@ -52,11 +52,11 @@ extern const OpDef kCholeskyOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCholeskyShape,
+    .gradient = choleskyGradient,
     .differentiableInputs = bit(0),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfCholesky,
 };
 
 }  // namespace stepscope::ops

@@ -24,19 +24,19 @@ Result<Dim> samples(ShapeContext& c, std::size_t first) {
   return x[1];
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferCtcLossShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 4));
   SS_ASSIGN(const Dim n, samples(c, 0));
   c.setOutput(0, c.inputDType(0), Shape{n});
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status ctcLossGradient(GradientContext& g) {
   g.setGradient(0, g.internal("CtcLossGrad", {g.dy(0), g.x(0), g.x(1), g.x(2), g.x(3)}, g.attrs()));
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferCtcLossGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 5));
   SS_ASSIGN(const Dim n, samples(c, 1));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
@@ -58,8 +58,8 @@ extern const OpDef kCtcLossOp{
     .category = OpCategory::kLoss,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCtcLossShape,
+    .gradient = ctcLossGradient,
     .differentiableInputs = bit(0),
     .recompute = Recompute::kCostly,
 };
@@ -75,7 +75,7 @@ extern const OpDef kCtcLossGradOp{
     .category = OpCategory::kLoss,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferCtcLossGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

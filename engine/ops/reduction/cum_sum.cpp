@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferCumSumShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   const auto axis = c.integers(1);
   if (axis && axis->size() != 1) return c.error("axis has " + std::to_string(axis->size()) + " elements; expected one");
@@ -11,7 +11,7 @@ Status inferShape(ShapeContext& c) {
   return shape_rules::sameAsInput0(c);
 }
 
-Status gradient(GradientContext& g) {
+Status cumSumGradient(GradientContext& g) {
   const std::int64_t reverse = g.attrs().integer("reverse", 0);
   g.setGradient(0, g.op("CumSum", {g.dy(0), g.x(1)},
                         {{"exclusive", g.attrs().integer("exclusive", 0)}, {"reverse", std::int64_t{reverse == 0}}}));
@@ -29,8 +29,8 @@ extern const OpDef kCumSumOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kF32,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferCumSumShape,
+    .gradient = cumSumGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
 };

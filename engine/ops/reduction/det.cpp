@@ -11,7 +11,7 @@ Status expectSquare(ShapeContext& c, std::size_t input) {
   return c.unify(x[x.size() - 2], x[x.size() - 1], "the two extents of a square matrix");
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferDetShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(expectSquare(c, 0));
   std::optional<Shape> y = c.inputShape(0);
@@ -20,12 +20,12 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status detGradient(GradientContext& g) {
   g.setGradient(0, g.internal("DetGrad", {g.dy(0), g.x(0)}));
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferDetGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(expectSquare(c, 1));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
@@ -34,7 +34,7 @@ Status inferGrad(ShapeContext& c) {
 }
 
 // 2/3 M^3 per matrix.
-double flops(const OpShapes& shapes) {
+double flopsOfDet(const OpShapes& shapes) {
   const auto x = shapes.inputs[0];
   return x.empty() ? 0 : reduction_rules::flopsPerElement<1>(shapes) * static_cast<double>(x.back()) * 2 / 3;
 }
@@ -50,11 +50,11 @@ extern const OpDef kDetOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferDetShape,
+    .gradient = detGradient,
     .differentiableInputs = bit(0),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfDet,
 };
 
 extern const OpDef kDetGradOp{
@@ -66,7 +66,7 @@ extern const OpDef kDetGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferDetGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,

@@ -4,7 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 // x, scale, bias → y; scale and bias have one element per channel (or per group, opset 18).
-Status inferShape(ShapeContext& c) {
+Status inferGroupNormalizationShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 3));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
@@ -22,7 +22,7 @@ Status inferShape(ShapeContext& c) {
   return shape_rules::sameAsInput0(c);
 }
 
-Status gradient(GradientContext& g) {
+Status groupNormalizationGradient(GradientContext& g) {
   const std::int64_t groups = g.node().op == "InstanceNormalization" ? 0 : g.attrs().integer("num_groups", 0);
   reduction_rules::normalisationGradient(g, "GroupNormalizationGrad", {g.dy(0), g.x(0), g.x(1)},
                                          {{"num_groups", groups}, {"epsilon", g.attrs().real("epsilon", 1e-5F)}});
@@ -40,8 +40,8 @@ extern const OpDef kGroupNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGroupNormalizationShape,
+    .gradient = groupNormalizationGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<8>,
@@ -56,8 +56,8 @@ extern const OpDef kInstanceNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferGroupNormalizationShape,
+    .gradient = groupNormalizationGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<8>,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferInverseShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   const std::optional<Shape> x = c.inputShape(0);
   if (x) {
@@ -15,14 +15,14 @@ Status inferShape(ShapeContext& c) {
 }
 
 // dx = -yᵀ · dy · yᵀ
-Status gradient(GradientContext& g) {
+Status inverseGradient(GradientContext& g) {
   const ValueId left = g.internal("BatchedMatMul", {g.y(0), g.dy(0)}, {{"transA", std::int64_t{1}}, {"alpha", -1.0f}});
   g.setGradient(0, g.internal("BatchedMatMul", {left, g.y(0)}, {{"transB", std::int64_t{1}}}));
   return {};
 }
 
 // 2 M^3 per matrix.
-double flops(const OpShapes& shapes) {
+double flopsOfInverse(const OpShapes& shapes) {
   const auto x = shapes.inputs[0];
   return x.empty() ? 0 : reduction_rules::flopsPerElement<2>(shapes) * static_cast<double>(x.back());
 }
@@ -38,11 +38,11 @@ extern const OpDef kInverseOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferInverseShape,
+    .gradient = inverseGradient,
     .differentiableInputs = bit(0),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfInverse,
 };
 
 }  // namespace stepscope::ops

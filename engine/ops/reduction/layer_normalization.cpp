@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferLayerNormalizationShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
@@ -22,7 +22,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status layerNormalizationGradient(GradientContext& g) {
   const ValueId mean = g.ensureOutput(1), inverse = g.ensureOutput(2);
   const std::vector<ValueId> inputs{g.dy(0), g.x(0), g.x(1), mean, inverse};
   const Attributes attrs{{"axis", g.attrs().integer("axis", -1)}};
@@ -54,8 +54,8 @@ extern const OpDef kLayerNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferLayerNormalizationShape,
+    .gradient = layerNormalizationGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .differentiableOutputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),

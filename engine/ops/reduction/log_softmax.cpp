@@ -3,12 +3,12 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status logSoftmaxGradient(GradientContext& g) {
   g.setGradient(0, g.internal("LogSoftmaxGrad", {g.dy(0), g.y(0)}, {{"axis", g.attrs().integer("axis", -1)}}));
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferLogSoftmaxGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
@@ -27,7 +27,7 @@ extern const OpDef kLogSoftmaxOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = reduction_rules::inferAlongAxis,
-    .gradient = gradient,
+    .gradient = logSoftmaxGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<8>,
@@ -42,7 +42,7 @@ extern const OpDef kLogSoftmaxGradOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferLogSoftmaxGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),

@@ -3,14 +3,14 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferLpNormalizationShape(ShapeContext& c) {
   const std::int64_t p = c.attrs().integer("p", 2);
   if (p != 1 && p != 2) return c.error("p " + std::to_string(p) + "; expected 1 or 2");
   return reduction_rules::inferAlongAxis(c);
 }
 
 // d x = (dy - d norm * sum(dy * y)) / norm with d norm = y for p = 2, sign(x) for p = 1; zero where the norm is.
-Status gradient(GradientContext& g) {
+Status lpNormalizationGradient(GradientContext& g) {
   const std::int64_t axis = g.attrs().integer("axis", -1), p = g.attrs().integer("p", 2);
   const Attributes keep{{"keepdims", std::int64_t{1}}};
   const ValueId axes = g.ints({axis});
@@ -33,8 +33,8 @@ extern const OpDef kLpNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferLpNormalizationShape,
+    .gradient = lpNormalizationGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<3>,

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferLrnShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   if (c.attrs().integer("size", 0) < 1)
@@ -13,7 +13,7 @@ Status inferShape(ShapeContext& c) {
   return shape_rules::sameAsInput0(c);
 }
 
-Status gradient(GradientContext& g) {
+Status lrnGradient(GradientContext& g) {
   g.setGradient(0, g.internal("LRNGrad", {g.dy(0), g.x(0)},
                               {{"alpha", g.attrs().real("alpha", 1e-4F)},
                                {"beta", g.attrs().real("beta", 0.75F)},
@@ -22,7 +22,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferLrnGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   c.setOutput(0, c.inputDType(1), c.inputShape(1));
@@ -40,8 +40,8 @@ extern const OpDef kLrnOp{
     .category = OpCategory::kOther,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferLrnShape,
+    .gradient = lrnGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<20>,
 };
@@ -55,7 +55,7 @@ extern const OpDef kLrnGradOp{
     .category = OpCategory::kOther,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferLrnGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .flops = reduction_rules::flopsPerElement<60, 1>,

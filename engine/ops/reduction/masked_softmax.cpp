@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferMaskedSoftmaxShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   if (c.inputDType(1) != DType::kBool) SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
@@ -30,7 +30,7 @@ extern const OpDef kMaskedSoftmaxOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
+    .inferShape = inferMaskedSoftmaxShape,
     .noGradientReason = "written after the gradient was taken",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),

@@ -5,7 +5,7 @@ namespace {
 
 std::vector<std::int64_t> axesOf(const Attributes& attrs) { return attrs.integers("axes", {0, 2, 3}); }
 
-Status inferShape(ShapeContext& c) {
+Status inferMeanVarianceNormalizationShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   if (c.rankKnown(0))
@@ -15,7 +15,7 @@ Status inferShape(ShapeContext& c) {
 
 // z = x - mean, s = sqrt(mean(z^2)), y = z / d with d = s + 1e-9:
 // d z = dy / d - z * mean(dy * z) / (d^2 * s), d x = d z - mean(d z).
-Status gradient(GradientContext& g) {
+Status meanVarianceNormalizationGradient(GradientContext& g) {
   const ValueId axes = g.ints(axesOf(g.attrs()));
   const auto mean = [&](ValueId v) { return g.op("ReduceMean", {v, axes}, {{"keepdims", std::int64_t{1}}}); };
   const ValueId z = g.sub(g.x(0), mean(g.x(0)));
@@ -40,8 +40,8 @@ extern const OpDef kMeanVarianceNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferMeanVarianceNormalizationShape,
+    .gradient = meanVarianceNormalizationGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<6>,

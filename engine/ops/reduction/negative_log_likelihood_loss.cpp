@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status negativeLogLikelihoodLossGradient(GradientContext& g) {
   Attributes attrs = loss_rules::gradientAttributes(g);
   attrs.set("output_type", static_cast<std::int64_t>(g.dtype(g.x(0))));
   const ValueId shape = g.shapeOf(g.x(0));
@@ -11,7 +11,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferNegativeLogLikelihoodLossGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 3));
   std::optional<Shape> shape = c.contents(1);
   if (!shape)
@@ -36,7 +36,7 @@ constexpr OpDef negativeLogLikelihood(std::string_view domain, std::string_view 
       .precision = Precision::kF32,
       .hostInputs = domain.empty() ? kNoInputs : bit(3),  // ignore_index
       .inferShape = loss_rules::inferLoss,
-      .gradient = gradient,
+      .gradient = negativeLogLikelihoodLossGradient,
       .differentiableInputs = bit(0),
   };
 }
@@ -59,7 +59,7 @@ extern const OpDef kNegativeLogLikelihoodLossGradOp{
     .category = OpCategory::kLoss,
     .precision = Precision::kF32,
     .hostInputs = bit(1) | bit(4),
-    .inferShape = inferGrad,
+    .inferShape = inferNegativeLogLikelihoodLossGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status reduceL2Gradient(GradientContext& g) {
   // Where y is 0 all of x is, so any divisor gives 0.
   const ValueId isZero = g.op("Equal", {g.y(0), g.scalar(0, g.y(0))});
   const ValueId divisor = g.where(isZero, g.scalar(1, g.y(0)), g.y(0));
@@ -23,7 +23,7 @@ extern const OpDef kReduceL2Op{
     .precision = Precision::kF32,
     .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
-    .gradient = gradient,
+    .gradient = reduceL2Gradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<2>,
 };

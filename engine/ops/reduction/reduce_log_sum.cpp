@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status reduceLogSumGradient(GradientContext& g) {
   const ValueId perElement = g.mul(g.dy(0), g.op("Exp", {g.neg(g.y(0))}));
   g.setGradient(0, g.expandTo(reduction_rules::unreduced(g, perElement), g.x(0)));
   return {};
@@ -21,7 +21,7 @@ extern const OpDef kReduceLogSumOp{
     .precision = Precision::kF32,
     .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
-    .gradient = gradient,
+    .gradient = reduceLogSumGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
 };

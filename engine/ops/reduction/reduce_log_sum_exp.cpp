@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status reduceLogSumExpGradient(GradientContext& g) {
   // exp(x - y) with y = -inf would be exp(-inf + inf); against 0 it is exp(-inf) = 0.
   const ValueId isEmpty = g.op("IsInf", {g.y(0)}, {{"detect_positive", std::int64_t{0}}});
   const ValueId shift = g.where(isEmpty, g.scalar(0, g.y(0)), g.y(0));
@@ -24,7 +24,7 @@ extern const OpDef kReduceLogSumExpOp{
     .precision = Precision::kF32,
     .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
-    .gradient = gradient,
+    .gradient = reduceLogSumExpGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<8>,
 };

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return reduction_rules::inferReduceContents(c, Dim::max); }
+Status inferReduceMaxShape(ShapeContext& c) { return reduction_rules::inferReduceContents(c, Dim::max); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ extern const OpDef kReduceMaxOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferReduceMaxShape,
     .gradient = reduction_rules::extremeGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,

@@ -16,7 +16,7 @@ ValueId countPerResult(GradientContext& g, ValueId like) {
   return g.castLike(g.div(g.op("Size", {g.x(0)}), results), like);
 }
 
-Status gradient(GradientContext& g) {
+Status reduceMeanGradient(GradientContext& g) {
   // In float32 for half types: a count above 65504 is infinite in float16.
   const bool half = isLow(g.dtype(g.dy(0)));
   ValueId dy = g.dy(0);
@@ -38,7 +38,7 @@ extern const OpDef kReduceMeanOp{
     .precision = Precision::kWide,
     .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
-    .gradient = gradient,
+    .gradient = reduceMeanGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
     .layout = {.inputs = bit(0), .channels = ChannelRule::kReducedAway},

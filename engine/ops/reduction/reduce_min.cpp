@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return reduction_rules::inferReduceContents(c, Dim::min); }
+Status inferReduceMinShape(ShapeContext& c) { return reduction_rules::inferReduceContents(c, Dim::min); }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ extern const OpDef kReduceMinOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kFollows,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
+    .inferShape = inferReduceMinShape,
     .gradient = reduction_rules::extremeGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,

@@ -3,11 +3,11 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferReduceProdShape(ShapeContext& c) {
   return reduction_rules::inferReduceContents(c, [](const Dim& a, const Dim& b) { return a * b; });
 }
 
-Status gradient(GradientContext& g) {
+Status reduceProdGradient(GradientContext& g) {
   std::vector<ValueId> inputs{g.dy(0), g.x(0)};
   if (g.x(1).valid()) inputs.push_back(g.x(1));
   g.setGradient(0, g.internal("ReduceProdGrad", std::move(inputs),
@@ -15,7 +15,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferReduceProdGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   c.setOutput(0, c.inputDType(1), c.inputShape(1));
@@ -33,8 +33,8 @@ extern const OpDef kReduceProdOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kF32,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferReduceProdShape,
+    .gradient = reduceProdGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
 };
@@ -48,7 +48,7 @@ extern const OpDef kReduceProdGradOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kF32,
     .hostInputs = bit(2),
-    .inferShape = inferGrad,
+    .inferShape = inferReduceProdGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .flops = reduction_rules::flopsPerElement<3, 1>,

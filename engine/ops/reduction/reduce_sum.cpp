@@ -3,11 +3,11 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferReduceSumShape(ShapeContext& c) {
   return reduction_rules::inferReduceContents(c, [](const Dim& a, const Dim& b) { return a + b; });
 }
 
-Status gradient(GradientContext& g) {
+Status reduceSumGradient(GradientContext& g) {
   g.setGradient(0, g.expandTo(reduction_rules::unreduced(g, g.dy(0)), g.x(0)));
   return {};
 }
@@ -23,8 +23,8 @@ extern const OpDef kReduceSumOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kF32,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferReduceSumShape,
+    .gradient = reduceSumGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
     .layout = {.inputs = bit(0), .channels = ChannelRule::kReducedAway},

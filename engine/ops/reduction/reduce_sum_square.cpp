@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status reduceSumSquareGradient(GradientContext& g) {
   g.setGradient(0, g.mul(reduction_rules::unreduced(g, g.mul(g.dy(0), 2)), g.x(0)));
   return {};
 }
@@ -20,7 +20,7 @@ extern const OpDef kReduceSumSquareOp{
     .precision = Precision::kF32,
     .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
-    .gradient = gradient,
+    .gradient = reduceSumSquareGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<2>,
 };

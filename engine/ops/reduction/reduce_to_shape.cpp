@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferReduceToShapeShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   const auto reject = [&](const Shape& target) {
     return c.error("shape " + shapeText(target) + " does not broadcast to " + shapeText(*c.inputShape(0)));
@@ -28,7 +28,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status reduceToShapeGradient(GradientContext& g) {
   g.setGradient(0, g.expandTo(g.dy(0), g.x(0)));
   return {};
 }
@@ -44,8 +44,8 @@ extern const OpDef kReduceToShapeOp{
     .category = OpCategory::kReduction,
     .precision = Precision::kWide,
     .hostInputs = bit(1),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferReduceToShapeShape,
+    .gradient = reduceToShapeGradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
     .layout = {.inputs = bit(0), .channels = ChannelRule::kSummedBack},

@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSimplifiedLayerNormalizationShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectFloat(c, 1, "scale"));
@@ -20,7 +20,7 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status simplifiedLayerNormalizationGradient(GradientContext& g) {
   const ValueId inverse = g.ensureOutput(1);
   reduction_rules::normalisationGradient(g, "SimplifiedLayerNormalizationGrad", {g.dy(0), g.x(0), g.x(1), inverse},
                                          {{"axis", g.attrs().integer("axis", -1)}},
@@ -39,8 +39,8 @@ constexpr OpDef rms(std::string_view domain, std::string_view name, int since = 
       .category = OpCategory::kNormalization,
       .precision = Precision::kF32,
       .hostInputs = kNoInputs,
-      .inferShape = inferShape,
-      .gradient = gradient,
+      .inferShape = inferSimplifiedLayerNormalizationShape,
+      .gradient = simplifiedLayerNormalizationGradient,
       .differentiableInputs = bit(0) | bit(1),
       .differentiableOutputs = bit(0) | bit(1),
       .inPlaceInputs = bit(0),

@@ -5,7 +5,7 @@ namespace {
 
 // Inputs input, skip, gamma, beta?, bias? (without beta when simplified) → y, mean, inv_std, sum.
 template <bool kCentered>
-Status inferShape(ShapeContext& c) {
+Status inferSkipLayerNormalizationShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 3));
   constexpr std::size_t kLast = kCentered ? 4 : 3;
   SS_TRY(reduction_rules::expectFloat(c, 0, "input"));
@@ -29,7 +29,7 @@ Status inferShape(ShapeContext& c) {
 
 // The normalisation of sum = input + skip + bias; all three receive d sum.
 template <bool kCentered>
-Status gradient(GradientContext& g) {
+Status skipLayerNormalizationGradient(GradientContext& g) {
   constexpr std::size_t kBias = kCentered ? 4 : 3;
   ValueId dsum = g.dy(3);
   if (g.dy(0).valid()) {
@@ -65,8 +65,8 @@ extern const OpDef kSkipLayerNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape<true>,
-    .gradient = gradient<true>,
+    .inferShape = inferSkipLayerNormalizationShape<true>,
+    .gradient = skipLayerNormalizationGradient<true>,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(4),
     .differentiableOutputs = bit(0) | bit(3),
     .flops = reduction_rules::flopsPerElement<10>,
@@ -81,8 +81,8 @@ extern const OpDef kSkipSimplifiedLayerNormalizationOp{
     .category = OpCategory::kNormalization,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape<false>,
-    .gradient = gradient<false>,
+    .inferShape = inferSkipLayerNormalizationShape<false>,
+    .gradient = skipLayerNormalizationGradient<false>,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3),
     .differentiableOutputs = bit(0) | bit(3),
     .flops = reduction_rules::flopsPerElement<7>,

@@ -3,12 +3,12 @@
 namespace stepscope::ops {
 namespace {
 
-Status gradient(GradientContext& g) {
+Status softmaxGradient(GradientContext& g) {
   g.setGradient(0, g.internal("SoftmaxGrad", {g.dy(0), g.y(0)}, {{"axis", g.attrs().integer("axis", -1)}}));
   return {};
 }
 
-Status inferGrad(ShapeContext& c) {
+Status inferSoftmaxGrad(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
@@ -27,7 +27,7 @@ extern const OpDef kSoftmaxOp{
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
     .inferShape = reduction_rules::inferAlongAxis,
-    .gradient = gradient,
+    .gradient = softmaxGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<8>,
@@ -42,7 +42,7 @@ extern const OpDef kSoftmaxGradOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferGrad,
+    .inferShape = inferSoftmaxGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),

@@ -3,13 +3,13 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferSoftmaxCrossEntropyLossShape(ShapeContext& c) {
   SS_TRY(loss_rules::inferLoss(c));
   if (c.hasOutput(1)) c.setOutput(1, loss_rules::resultType(c), c.inputShape(0));
   return {};
 }
 
-Status gradient(GradientContext& g) {
+Status softmaxCrossEntropyLossGradient(GradientContext& g) {
   ValueId dx;
   if (g.dy(0).valid()) {
     const ValueId logProb = g.ensureOutput(1);
@@ -38,8 +38,8 @@ constexpr OpDef crossEntropy(std::string_view domain, std::string_view name) {
       .category = OpCategory::kLoss,
       .precision = Precision::kF32,
       .hostInputs = domain.empty() ? kNoInputs : bit(3),  // ignore_index
-      .inferShape = inferShape,
-      .gradient = gradient,
+      .inferShape = inferSoftmaxCrossEntropyLossShape,
+      .gradient = softmaxCrossEntropyLossGradient,
       .differentiableInputs = bit(0),
       .differentiableOutputs = bit(0) | bit(1),
       .flops = reduction_rules::flopsPerElement<8>,

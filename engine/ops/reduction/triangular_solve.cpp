@@ -3,7 +3,7 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) {
+Status inferTriangularSolveShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "a"));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
@@ -23,7 +23,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 // op(a) x = b: db solves the transposed system for dx, and da is what of -db xᵀ (transposed: -x dbᵀ) lies in the triangle.
-Status gradient(GradientContext& g) {
+Status triangularSolveGradient(GradientContext& g) {
   const bool transpose = g.attrs().integer("transpose", 0) != 0, upper = g.attrs().integer("upper", 0) != 0;
   Attributes attrs = g.attrs();
   attrs.set("transpose", std::int64_t{transpose ? 0 : 1});
@@ -39,7 +39,7 @@ Status gradient(GradientContext& g) {
 }
 
 // M^2 per column.
-double flops(const OpShapes& shapes) {
+double flopsOfTriangularSolve(const OpShapes& shapes) {
   const auto b = shapes.inputs[1];
   return b.size() < 2 ? 0 : reduction_rules::flopsPerElement<1, 1>(shapes) * static_cast<double>(b[b.size() - 2]);
 }
@@ -55,11 +55,11 @@ extern const OpDef kTriangularSolveOp{
     .category = OpCategory::kOther,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferTriangularSolveShape,
+    .gradient = triangularSolveGradient,
     .differentiableInputs = bit(0) | bit(1),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfTriangularSolve,
 };
 
 }  // namespace stepscope::ops
