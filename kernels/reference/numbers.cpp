@@ -9,9 +9,6 @@
 namespace stepscope::reference {
 namespace {
 
-template <typename T>
-inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-
 template <typename W, typename T>
 T cut(W v) {
   if constexpr (kIsFloat<T> || std::is_integral_v<W>) {

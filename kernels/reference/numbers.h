@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "kernels/dtype.h"
+#include "kernels/half.h"
 
 namespace stepscope::reference {
 
@@ -16,6 +18,11 @@ enum class Number { kReal, kSigned, kUnsigned };
 
 // bool counts as unsigned, 0 or 1. Nothing for strings.
 std::optional<Number> numberOf(DType dtype);
+
+// Whether elements of type T are floats, of whatever width.
+template <typename T>
+inline constexpr bool kIsFloat =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
 // How the elements of one type become W and W becomes elements.
 template <typename W>

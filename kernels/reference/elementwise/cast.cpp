@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text) {
 
 // "3.5", "1e-5", "INF", "-inf", "NaN" …; nothing when it is no number. Integers keep all their digits.
 template <typename To>
-std::optional<To> numberOf(std::string_view text) {
+std::optional<To> parsedNumber(std::string_view text) {
   text = trimmed(text);
   if constexpr (!kIsFloat<To> && !std::is_same_v<To, bool>) {
     std::conditional_t<std::is_signed_v<To>, std::int64_t, std::uint64_t> whole = 0;
@@ -68,7 +68,7 @@ Status convert(const KernelSpec& spec, const TensorView& x, const TensorView& y)
     } else if constexpr (std::is_same_v<To, std::string>) {
       out[i] = textOf(in[i]);
     } else if constexpr (std::is_same_v<From, std::string>) {
-      const auto value = numberOf<To>(in[i]);
+      const auto value = parsedNumber<To>(in[i]);
       if (!value) return invalid(spec.op + ": element " + std::to_string(i) + " is '" + in[i] + "'; the text of a number");
       out[i] = *value;
     } else if constexpr (std::is_same_v<To, bool>) {

@@ -9,12 +9,9 @@
 
 #include "kernels/dispatch.h"
 #include "kernels/kernel.h"
+#include "kernels/reference/numbers.h"
 
 namespace stepscope::reference {
-
-template <typename T>
-inline constexpr bool kIsFloat =
-    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
 // What a kernel calculates with: double for floats, the type itself otherwise.
 template <typename T>

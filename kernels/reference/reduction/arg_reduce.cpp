@@ -39,13 +39,13 @@ Status argReduce(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kArgReduceEntries[] = {
     {"", "ArgMax", plain<argReduce<true>>},
     {"", "ArgMin", plain<argReduce<false>>},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> argReduceKernels() { return kEntries; }
+std::span<const KernelEntry> argReduceKernels() { return kArgReduceEntries; }
 
 }  // namespace stepscope::reference

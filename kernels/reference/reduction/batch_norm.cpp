@@ -131,7 +131,7 @@ Status batchNormGrad(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kBatchNormEntries[] = {
     {"", "BatchNormalization", plain<batchNorm>},
     {"stepscope", "BatchNormalizationGrad", plain<batchNormGrad>},
     {"stepscope", "FusedBatchNormalization", plain<batchNorm>},
@@ -140,6 +140,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> batchNormKernels() { return kEntries; }
+std::span<const KernelEntry> batchNormKernels() { return kBatchNormEntries; }
 
 }  // namespace stepscope::reference

@@ -198,7 +198,7 @@ Status negativeLogLikelihoodGrad(const KernelSpec& spec, const KernelCall& call)
   });
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kCrossEntropyEntries[] = {
     {"", "NegativeLogLikelihoodLoss", plain<negativeLogLikelihood>},
     {"", "SoftmaxCrossEntropyLoss", plain<softmaxCrossEntropy>},
     {"com.microsoft", "NegativeLogLikelihoodLossInternal", plain<negativeLogLikelihood>},
@@ -209,6 +209,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> crossEntropyKernels() { return kEntries; }
+std::span<const KernelEntry> crossEntropyKernels() { return kCrossEntropyEntries; }
 
 }  // namespace stepscope::reference

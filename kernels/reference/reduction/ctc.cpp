@@ -169,13 +169,13 @@ Result<std::unique_ptr<Kernel>> makeCtc(const KernelSpec& spec) {
   return std::make_unique<Ctc>(spec, kGradient);
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kCtcEntries[] = {
     {"stepscope", "CtcLoss", makeCtc<false>},
     {"stepscope", "CtcLossGrad", makeCtc<true>},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> ctcKernels() { return kEntries; }
+std::span<const KernelEntry> ctcKernels() { return kCtcEntries; }
 
 }  // namespace stepscope::reference

@@ -35,10 +35,10 @@ Status cumSum(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {{"", "CumSum", plain<cumSum>}};
+constexpr KernelEntry kCumSumEntries[] = {{"", "CumSum", plain<cumSum>}};
 
 }  // namespace
 
-std::span<const KernelEntry> cumSumKernels() { return kEntries; }
+std::span<const KernelEntry> cumSumKernels() { return kCumSumEntries; }
 
 }  // namespace stepscope::reference

@@ -158,13 +158,13 @@ Result<std::unique_ptr<Kernel>> makeDet(const KernelSpec& spec) {
   return std::make_unique<Det>(spec, matrices, kGradient);
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kDetEntries[] = {
     {"", "Det", makeDet<false>},
     {"stepscope", "DetGrad", makeDet<true>},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> detKernels() { return kEntries; }
+std::span<const KernelEntry> detKernels() { return kDetEntries; }
 
 }  // namespace stepscope::reference

@@ -164,7 +164,7 @@ Result<std::unique_ptr<Kernel>> makeGroupNormGrad(const KernelSpec& spec) {
   return std::make_unique<GroupNormGrad>(spec, groups);
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kGroupNormEntries[] = {
     {"", "GroupNormalization", plain<groupNorm>},
     {"", "InstanceNormalization", plain<groupNorm>},
     {"stepscope", "GroupNormalizationGrad", makeGroupNormGrad},
@@ -172,6 +172,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> groupNormKernels() { return kEntries; }
+std::span<const KernelEntry> groupNormKernels() { return kGroupNormEntries; }
 
 }  // namespace stepscope::reference

@@ -78,10 +78,10 @@ Result<std::unique_ptr<Kernel>> makeInverse(const KernelSpec& spec) {
   return std::make_unique<Inverse>(spec, elementCount(std::span(dims).first(rank - 2)), dims[rank - 1]);
 }
 
-constexpr KernelEntry kEntries[] = {{"com.microsoft", "Inverse", makeInverse}};
+constexpr KernelEntry kInverseEntries[] = {{"com.microsoft", "Inverse", makeInverse}};
 
 }  // namespace
 
-std::span<const KernelEntry> inverseKernels() { return kEntries; }
+std::span<const KernelEntry> inverseKernels() { return kInverseEntries; }
 
 }  // namespace stepscope::reference

@@ -211,7 +211,7 @@ Status layerNormGrad(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kLayerNormEntries[] = {
     {"", "LayerNormalization", plain<layerNorm<true>>},
     {"", "RMSNormalization", plain<layerNorm<false>>},
     {"", "SimplifiedLayerNormalization", plain<layerNorm<false>>},
@@ -224,6 +224,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> layerNormKernels() { return kEntries; }
+std::span<const KernelEntry> layerNormKernels() { return kLayerNormEntries; }
 
 }  // namespace stepscope::reference

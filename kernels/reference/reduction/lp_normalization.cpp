@@ -29,10 +29,10 @@ Status lpNormalization(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {{"", "LpNormalization", plain<lpNormalization>}};
+constexpr KernelEntry kLpNormalizationEntries[] = {{"", "LpNormalization", plain<lpNormalization>}};
 
 }  // namespace
 
-std::span<const KernelEntry> lpNormalizationKernels() { return kEntries; }
+std::span<const KernelEntry> lpNormalizationKernels() { return kLpNormalizationEntries; }
 
 }  // namespace stepscope::reference

@@ -80,13 +80,13 @@ Status lrnGrad(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kLrnEntries[] = {
     {"", "LRN", plain<lrn>},
     {"stepscope", "LRNGrad", plain<lrnGrad>},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> lrnKernels() { return kEntries; }
+std::span<const KernelEntry> lrnKernels() { return kLrnEntries; }
 
 }  // namespace stepscope::reference

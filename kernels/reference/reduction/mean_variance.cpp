@@ -56,10 +56,10 @@ Status meanVarianceNormalization(const KernelSpec& spec, const KernelCall& call)
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {{"", "MeanVarianceNormalization", plain<meanVarianceNormalization>}};
+constexpr KernelEntry kMeanVarianceEntries[] = {{"", "MeanVarianceNormalization", plain<meanVarianceNormalization>}};
 
 }  // namespace
 
-std::span<const KernelEntry> meanVarianceKernels() { return kEntries; }
+std::span<const KernelEntry> meanVarianceKernels() { return kMeanVarianceEntries; }
 
 }  // namespace stepscope::reference

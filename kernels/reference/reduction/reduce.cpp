@@ -239,7 +239,7 @@ Status reduceProdGrad(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kReduceEntries[] = {
     {"", "ReduceL1", plain<reduce<L1>>},
     {"", "ReduceL2", plain<reduceInDouble<L2>>},
     {"", "ReduceLogSum", plain<reduceInDouble<LogSum>>},
@@ -256,6 +256,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> reduceKernels() { return kEntries; }
+std::span<const KernelEntry> reduceKernels() { return kReduceEntries; }
 
 }  // namespace stepscope::reference

@@ -138,7 +138,7 @@ Status gradient(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kSoftmaxEntries[] = {
     {"", "Hardmax", plain<unary<Unary::kHardmax>>}, {"", "LogSoftmax", plain<unary<Unary::kLogSoftmax>>},
     {"", "Softmax", plain<unary<Unary::kSoftmax>>}, {"stepscope", "LogSoftmaxGrad", plain<gradient<true>>},
     {"stepscope", "MaskedSoftmax", plain<masked>},  {"stepscope", "SoftmaxGrad", plain<gradient<false>>},
@@ -146,6 +146,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> softmaxKernels() { return kEntries; }
+std::span<const KernelEntry> softmaxKernels() { return kSoftmaxEntries; }
 
 }  // namespace stepscope::reference

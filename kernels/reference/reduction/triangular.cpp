@@ -119,13 +119,13 @@ Result<std::unique_ptr<Kernel>> makeTriangularSolve(const KernelSpec& spec) {
   return std::make_unique<TriangularSolve>(spec, std::move(shape));
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kTriangularEntries[] = {
     {"stepscope", "Cholesky", makeCholesky},
     {"stepscope", "TriangularSolve", makeTriangularSolve},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> triangularKernels() { return kEntries; }
+std::span<const KernelEntry> triangularKernels() { return kTriangularEntries; }
 
 }  // namespace stepscope::reference
