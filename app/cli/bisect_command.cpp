@@ -18,7 +18,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct BisectArguments {
   std::string model, output;
   std::vector<std::string> reference;
   double tolerance = 1e-3;
@@ -26,13 +26,13 @@ struct Arguments {
   SharedOptions shared;
 };
 
-Session* running = nullptr;
+Session* runningBisect = nullptr;
 
-void onInterrupt(int) {
-  if (running) running->cancel();
+void onBisectInterrupt(int) {
+  if (runningBisect) runningBisect->cancel();
 }
 
-Result<BisectQuestion> questionOf(const Arguments& a) {
+Result<BisectQuestion> bisectQuestion(const BisectArguments& a) {
   BisectQuestion question;
   bool kernels = false;
   std::vector<std::pair<std::string, std::string>> settings;
@@ -55,7 +55,7 @@ Result<BisectQuestion> questionOf(const Arguments& a) {
   return question;
 }
 
-void printJson(const BisectReport& report) {
+void printBisectJson(const BisectReport& report) {
   nlohmann::json options = nlohmann::json::array();
   for (const BisectOption& o : report.options)
     options.push_back({{"option", o.name}, {"reference", o.reference}, {"value", o.value}});
@@ -85,7 +85,7 @@ void printJson(const BisectReport& report) {
            {"note", report.note}});
 }
 
-void printText(const BisectReport& report) {
+void printBisectText(const BisectReport& report) {
   say("step {} ({}): {} options differ from the reference, {} steps run\n", report.step, report.batch, report.candidates,
       report.tried);
   if (!report.differs) {
@@ -113,9 +113,9 @@ void printText(const BisectReport& report) {
   if (!report.note.empty()) say("{}\n", report.note);
 }
 
-Status bisectModel(const Arguments& a, const Output& output) {
+Status bisectModel(const BisectArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
-  SS_ASSIGN(const BisectQuestion question, questionOf(a));
+  SS_ASSIGN(const BisectQuestion question, bisectQuestion(a));
   SS_TRY(checkPlace("output", question.file.string()));
   options.ringBytes = 0;
   options.record = "off";
@@ -126,15 +126,15 @@ Status bisectModel(const Arguments& a, const Output& output) {
                                             }));
   SS_TRY(prepare(*session, a.shared));
   SS_TRY(session->build());
-  running = session.get();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onInterrupt);
+  runningBisect = session.get();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onBisectInterrupt);
   const auto report = session->lab().bisect(question);
-  running = nullptr;
+  runningBisect = nullptr;
   if (!report) return tl::make_unexpected(report.error());
   if (a.json)
-    printJson(*report);
+    printBisectJson(*report);
   else
-    printText(*report);
+    printBisectText(*report);
   output.finished(0, 0);
   return {};
 }
@@ -142,7 +142,7 @@ Status bisectModel(const Arguments& a, const Output& output) {
 }  // namespace
 
 Command bisectCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BisectArguments>();
   Command command{
       "bisect",
       "the step next to one with every optimisation off: the smallest set of options that makes numbers differ, and the "
@@ -157,7 +157,7 @@ Command bisectCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared)) return *wrong;
-    if (const auto question = questionOf(*a); !question) {
+    if (const auto question = bisectQuestion(*a); !question) {
       report(question.error());
       return kUsage;
     }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 32;
 
-struct Arguments {
+struct CapacityArguments {
   std::string model, memory, vary;
   bool json = false, recompute = false;
   SharedOptions shared;
@@ -33,7 +33,7 @@ Result<std::int64_t> memoryBytes(const std::string& text) {
 }
 
 // --vary NAME=A..B or NAME=N. Without it the batch.
-Result<snapshot::GetCapacity> questionOf(const Arguments& a) {
+Result<snapshot::GetCapacity> capacityQuestion(const CapacityArguments& a) {
   snapshot::GetCapacity question;
   SS_ASSIGN(const std::int64_t memory, memoryBytes(a.memory));
   question.set_memory_bytes(memory);
@@ -64,7 +64,7 @@ Result<snapshot::GetCapacity> questionOf(const Arguments& a) {
   return question;
 }
 
-void printJson(const snapshot::CapacityReport& report) {
+void printCapacityJson(const snapshot::CapacityReport& report) {
   for (const auto& p : report.points())
     sayJson({{"event", "capacity"},
              {"batch", p.batch()},
@@ -90,7 +90,7 @@ void printJson(const snapshot::CapacityReport& report) {
            {"ended", report.ended()}});
 }
 
-void printText(const snapshot::CapacityReport& report, bool recompute) {
+void printCapacityText(const snapshot::CapacityReport& report, bool recompute) {
   std::vector<std::vector<std::string>> rows;
   std::int64_t dynamic = 0;
   for (const auto& p : report.points()) {
@@ -115,9 +115,9 @@ void printText(const snapshot::CapacityReport& report, bool recompute) {
   if (!report.ended().empty()) say("no plan for {}\n", report.ended());
 }
 
-Status capacity(const Arguments& a, const Output& output) {
+Status capacity(const CapacityArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
-  SS_ASSIGN(snapshot::GetCapacity question, questionOf(a));
+  SS_ASSIGN(snapshot::GetCapacity question, capacityQuestion(a));
   if (question.memory_bytes() == 0) question.set_memory_bytes(options.memoryLimit);
   options.ringBytes = 0;
   options.missingWeights = "random";  // nobody reads them
@@ -129,9 +129,9 @@ Status capacity(const Arguments& a, const Output& output) {
   }
   if (!report) return tl::make_unexpected(report.error());
   if (output.json())
-    printJson(*report);
+    printCapacityJson(*report);
   else
-    printText(*report, a.recompute);
+    printCapacityText(*report, a.recompute);
   output.finished(0, 0);
   return {};
 }
@@ -139,7 +139,7 @@ Status capacity(const Arguments& a, const Output& output) {
 }  // namespace
 
 Command capacityCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CapacityArguments>();
   Command command{
       "capacity",
       "what fits into a memory: plan the step for many batch sizes without running it and without weights",
@@ -153,7 +153,7 @@ Command capacityCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared)) return *wrong;
-    if (const auto question = questionOf(*a); !question) {
+    if (const auto question = capacityQuestion(*a); !question) {
       report(question.error());
       return kUsage;
     }

@@ -57,7 +57,7 @@ Json side(const storage::RunRow& run, const storage::TimeStats& step, const stor
           {"speed", kind.speed()}, {"cpu_ns", kind.cpu}, {"wait_ns", kind.wait}, {"busy", kind.busy()}};
 }
 
-void printJson(const RunComparison& c) {
+void printCompareJson(const RunComparison& c) {
   Json options = Json::array(), memory = Json::array(), divergences = Json::array();
   for (const auto& o : c.options) options.push_back({{"name", o.name}, {"a", orNull(o.a)}, {"b", orNull(o.b)}});
   for (const auto& m : c.memory) memory.push_back({{"name", m.name}, {"a_bytes", orNull(m.a)}, {"b_bytes", orNull(m.b)}});
@@ -119,7 +119,7 @@ void printTimes(const char* title, const char* first, const std::vector<TimeDiff
   if (rows.size() > lines.size()) say("{} more in --json\n", rows.size() - lines.size());
 }
 
-void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
+void printCompareText(const RunComparison& c, const storage::Tolerance& tolerance) {
   say("A  run {}  {}  {}\nB  run {}  {}  {}\n", c.a.id, c.a.name, c.a.status, c.b.id, c.b.name, c.b.status);
   say("\nsteps in both {}, only in A {}, only in B {}\n", c.steps.both, c.steps.onlyA, c.steps.onlyB);
   if (c.steps.both > 0)
@@ -190,9 +190,9 @@ Command compareCommand() {
       return result.error().code == storage::ErrorCode::kInvalidArgument ? kUsage : kFailed;
     }
     if (args->json)
-      printJson(*result);
+      printCompareJson(*result);
     else
-      printText(*result, args->tolerance);
+      printCompareText(*result, args->tolerance);
     return args->check && (result->steps.tolerance || result->steps.both == 0) ? kFailed : kSuccess;
   };
   return command;

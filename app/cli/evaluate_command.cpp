@@ -16,17 +16,17 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   std::string model;
   std::int64_t batches = 0;
   bool json = false;
   SharedOptions shared;
 };
 
-Session* running = nullptr;
+Session* runningEvaluate = nullptr;
 
-void onInterrupt(int) {
-  if (running) running->cancel();
+void onEvaluateInterrupt(int) {
+  if (runningEvaluate) runningEvaluate->cancel();
 }
 
 double share(std::int64_t part, std::int64_t all) {
@@ -66,16 +66,16 @@ void tellAll(const Evaluation& all, bool json) {
   say("Dropout off, running statistics frozen; {} of computing\n", timeText(all.ns));
 }
 
-Status evaluateModel(const Arguments& a, const Output& output) {
+Status evaluateModel(const EvaluateArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   options.ringBytes = 0;
   options.record = "off";
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
-  running = session.get();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onInterrupt);
+  runningEvaluate = session.get();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onEvaluateInterrupt);
   const auto evaluation = session->lab().evaluate(a.batches, [&](const EvaluatedBatch& batch) { tellBatch(batch, a.json); });
-  running = nullptr;
+  runningEvaluate = nullptr;
   if (!evaluation) return tl::make_unexpected(evaluation.error());
   tellAll(*evaluation, a.json);
   if (!std::isfinite(evaluation->loss))
@@ -87,7 +87,7 @@ Status evaluateModel(const Arguments& a, const Output& output) {
 }  // namespace
 
 Command evaluateCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<EvaluateArguments>();
   Command command{"evaluate",
                   "loss over the data with Dropout off and running statistics frozen; of a cross entropy accuracy and "
                   "perplexity too",

@@ -31,7 +31,7 @@ std::string placeOf(const GoldenRow& row) {
   return row.module + (row.module.empty() || row.source.empty() ? "" : "  ") + row.source;
 }
 
-void printJson(const GoldenReport& report) {
+void printGoldenReportJson(const GoldenReport& report) {
   for (const GoldenRow& row : report.rows)
     sayJson({{"event", "tensor"},
              {"kind", kindName(row.kind)},
@@ -121,7 +121,7 @@ snapshot::Alert goldenAlert(const GoldenReport& report) {
 
 void tellGolden(const GoldenReport& report, bool json) {
   if (json) {
-    printJson(report);
+    printGoldenReportJson(report);
     return;
   }
   if (!report.unchecked.empty()) {

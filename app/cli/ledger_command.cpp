@@ -16,7 +16,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct LedgerArguments {
   std::string model, project, by = "module";
   std::int64_t rows = 20;
   bool json = false;
@@ -39,7 +39,7 @@ nlohmann::json lineJson(const char* event, const LedgerLine& line) {
           {"roof_ns", line.roofNs}};
 }
 
-void printJson(const Ledger& ledger) {
+void printLedgerJson(const Ledger& ledger) {
   for (const LedgerLine& line : ledger.lines) {
     nlohmann::json event = lineJson("ledger_line", line);
     event.update({{"instruction", line.instruction},
@@ -69,7 +69,7 @@ std::string share(std::int64_t part, std::int64_t all) {
 
 std::string flopsText(std::int64_t flops) { return fmt::format("{:.3g} G", static_cast<double>(flops) * 1e-9); }
 
-void printText(const Ledger& ledger, const Arguments& a) {
+void printLedgerText(const Ledger& ledger, const LedgerArguments& a) {
   const LedgerLine total = ledger.total();
   say("step {} ({}), {}\n\n", ledger.step, ledger.signature, timeText(ledger.ns));
   const auto part = [](const char* name, const std::string& amount, const std::string& of) {
@@ -122,7 +122,7 @@ storage::LedgerRecord recordOf(const Ledger& ledger) {
   return record;
 }
 
-Status ledger(const Arguments& a, const Output& output) {
+Status ledger(const LedgerArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_TRY(checkPlace("project", a.project));
   options.ringBytes = 0;
@@ -159,9 +159,9 @@ Status ledger(const Arguments& a, const Output& output) {
     if (const auto closed = recorder->close(); !closed) return fail(ErrorCode::kIo, closed.error().message);
   }
   if (output.json())
-    printJson(median);
+    printLedgerJson(median);
   else
-    printText(median, a);
+    printLedgerText(median, a);
   output.finished(0, 0);
   return {};
 }
@@ -169,7 +169,7 @@ Status ledger(const Arguments& a, const Output& output) {
 }  // namespace
 
 Command ledgerCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<LedgerArguments>();
   Command command{
       "ledger",
       "what a step was spent on: flops, bytes and time, each in one place, and what would shrink them; of --steps [5] the "

@@ -15,12 +15,12 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct PluginArguments {
   std::string verb, name, folder;
   bool json = false;
 };
 
-int checkFile(const Arguments& a) {
+int checkFile(const PluginArguments& a) {
   tellPluginCrashes(kFailed, a.json);
   PluginWish wish;
   wish.files = {a.name.find('/') == std::string::npos ? "./" + a.name : a.name};
@@ -66,7 +66,7 @@ std::string named(std::string_view text, const std::string& name) {
   return made;
 }
 
-int makeFolder(const Arguments& a) {
+int makeFolder(const PluginArguments& a) {
   if (!isName(a.name)) {
     tellError(
         fmt::format("plugin '{}': found a name that is taken or not in snake_case; expected one such as my_op", a.name));
@@ -101,7 +101,7 @@ int makeFolder(const Arguments& a) {
 }  // namespace
 
 Command pluginCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PluginArguments>();
   Command command{"plugin",
                   "check FILE: what a plugin's ops compute; new NAME: a folder with one to begin with",
                   {{"VERB", &a->verb, "check or new", {}, true, false, {"check", "new"}},

@@ -18,7 +18,7 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-void printJson(const snapshot::PrecisionReport& report) {
+void printPrecisionJson(const snapshot::PrecisionReport& report) {
   sayJson({{"event", "precision_step"},
            {"precision", report.precision()},
            {"forced", report.forced()},
@@ -121,7 +121,7 @@ std::string exponentsText(const snapshot::PrecisionClass& c) {
   return fmt::format("2^{} .. 2^{} .. 2^{}", first + least, first + middle, first + most);
 }
 
-void printText(const snapshot::PrecisionReport& report) {
+void printPrecisionText(const snapshot::PrecisionReport& report) {
   constexpr int kRows = 12;
   say("{} against fp32, step {} ({}){}{}\n\n", report.precision(), report.step(), report.batch(),
       report.loss_scale() == 1 ? std::string() : fmt::format(", loss scale {}", report.loss_scale()),
@@ -204,9 +204,9 @@ Command precisionCommand() {
     const auto judged = (*session)->lab().precision(question);
     if (!judged) return report(judged.error());
     if (a->json)
-      printJson(*judged);
+      printPrecisionJson(*judged);
     else
-      printText(*judged);
+      printPrecisionText(*judged);
     output.finished(0, 0);
     return kSuccess;
   };

@@ -18,7 +18,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::string model, expect;
   std::vector<std::string> fetch;
   double rtol = 1e-3, atol = 1e-5;
@@ -55,7 +55,7 @@ Difference compareWithin(const TensorView& found, const TensorView& expected, do
   return difference;
 }
 
-Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, Tensor>>& outputs) {
+Status compareAll(const RunArguments& a, const std::vector<std::pair<std::string, Tensor>>& outputs) {
   std::vector<std::string> problems;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const std::filesystem::path file = std::filesystem::path(a.expect) / fmt::format("output_{}.pb", k);
@@ -86,7 +86,7 @@ Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, T
 }
 
 // `ns`: wall-clock time of the forward pass.
-Status run(const Arguments& a, const Output& output, std::int64_t& ns) {
+Status run(const RunArguments& a, const Output& output, std::int64_t& ns) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   for (const auto& [value, file] : fetches) SS_TRY(checkPlace("fetch", file));
@@ -128,7 +128,7 @@ Status run(const Arguments& a, const Output& output, std::int64_t& ns) {
 }  // namespace
 
 Command runCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RunArguments>();
   Command command{"run",
                   "forward only; --expect compares with stored outputs",
                   {{"MODEL", &a->model, "ONNX file", {}, true},

@@ -30,7 +30,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   std::string model, project, saveGraphs, save, exportInference, dumpGrads, dumpParams, verify = "on", onNan;
   std::vector<std::string> fetch;
   bool json = false;
@@ -38,17 +38,17 @@ struct Arguments {
 };
 
 std::atomic<bool> interrupted = false;
-Session* running = nullptr;
+Session* runningTrain = nullptr;
 
-void onInterrupt(int) {
+void onTrainInterrupt(int) {
   interrupted = true;
-  if (running) running->cancel();
+  if (runningTrain) runningTrain->cancel();
 }
 
 // Ctrl+C, a polite kill and a closed terminal end the run after the step that runs. `nohup` asked for the opposite.
 void listenForTheEnd() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(signal, onInterrupt) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+    if (std::signal(signal, onTrainInterrupt) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);  // who reads the output went away: outputIsRead()
 }
 
@@ -81,7 +81,8 @@ class LossWatch {
   bool now_ = false;
 };
 
-Status dump(const Session& session, const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
+Status dump(const Session& session, const TrainArguments& a,
+            const std::vector<std::pair<std::string, std::string>>& fetches) {
   if (!a.dumpGrads.empty()) {
     std::map<std::string, Tensor> owned;
     std::map<std::string, TensorView> views;
@@ -107,7 +108,7 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
 
 // An exporter may drop what it does not know (label smoothing, no_grad, a hook): what PyTorch computed tells. Before the
 // first step of a captured folder. Says nothing where there is nothing to compare.
-Status compareWithCapture(const Arguments& a, Session& session, const Output& output,
+Status compareWithCapture(const TrainArguments& a, Session& session, const Output& output,
                           const std::function<void(const snapshot::Alert&)>& tellAlert) {
   std::error_code error;
   if (a.verify == "off" || !std::filesystem::is_directory(a.model, error) || !a.shared.initFrom.empty() ||
@@ -128,7 +129,7 @@ Status compareWithCapture(const Arguments& a, Session& session, const Output& ou
   return {};
 }
 
-Status exportTrained(const Session& session, const Arguments& a, const Output& output) {
+Status exportTrained(const Session& session, const TrainArguments& a, const Output& output) {
   if (a.exportInference.empty()) return {};
   SS_ASSIGN(const ExportedModel exported, exportInference(session, a.exportInference));
   if (output.json()) {
@@ -141,7 +142,7 @@ Status exportTrained(const Session& session, const Arguments& a, const Output& o
   return {};
 }
 
-Status checkPlaces(const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
+Status checkPlaces(const TrainArguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
   SS_TRY(checkPlace("project", a.project));
   SS_TRY(checkPlace("save", a.save));
   SS_TRY(checkPlace("export-inference", a.exportInference));
@@ -151,7 +152,7 @@ Status checkPlaces(const Arguments& a, const std::vector<std::pair<std::string, 
   return {};
 }
 
-Status train(const Arguments& a, const Output& output) {
+Status train(const TrainArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   if (a.project.empty()) options.record = "off";  // nobody would read it
   options.ringBytes = 0;                          // nobody rewinds
@@ -183,7 +184,7 @@ Status train(const Arguments& a, const Output& output) {
       if (recorder) recorder->endRun(storage::RunStatus::kFailed, missing.message);
       return tl::make_unexpected(std::move(missing));
     }
-  running = session.get();
+  runningTrain = session.get();
   listenForTheEnd();
   std::optional<RecordingWatch> watch;
   if (recorder) watch.emplace(*recorder, output);
@@ -237,7 +238,7 @@ Status train(const Arguments& a, const Output& output) {
     }
   }
   const bool cutShort = done < options.steps && failed;  // by a signal, or because nobody reads the output
-  running = nullptr;
+  runningTrain = nullptr;
   if (failed && done < options.steps && reserveIsSpent())
     failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
@@ -265,7 +266,7 @@ Status train(const Arguments& a, const Output& output) {
   return {};
 }
 
-std::optional<int> wrongUsage(const Arguments& a) {
+std::optional<int> wrongUsage(const TrainArguments& a) {
   if (const auto wrong = usageError(a.shared, a.fetch)) return wrong;
   if (a.verify != "on" && a.verify != "off") {
     tellError(fmt::format("option 'verify': found '{}'; expected on or off", a.verify));
@@ -284,7 +285,7 @@ std::optional<int> wrongUsage(const Arguments& a) {
 }  // namespace
 
 Command trainCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TrainArguments>();
   Command command{
       "train",
       "build, then run training steps; print the loss of each",

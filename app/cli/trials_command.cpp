@@ -19,7 +19,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct TrialsArguments {
   std::string model, project, only, batches;
   std::int64_t rounds = 0, nothing = 1;
   double seconds = 0;
@@ -27,10 +27,10 @@ struct Arguments {
   SharedOptions shared;
 };
 
-Session* running = nullptr;
+Session* runningTrials = nullptr;
 
-void onInterrupt(int) {
-  if (running) running->cancel();
+void onTrialsInterrupt(int) {
+  if (runningTrials) runningTrials->cancel();
 }
 
 nlohmann::json trialJson(const snapshot::Trial& t) {
@@ -70,7 +70,7 @@ nlohmann::json trialJson(const snapshot::Trial& t) {
           {"note", t.note()}};
 }
 
-void printJson(const snapshot::TrialsReport& report) {
+void printTrialsJson(const snapshot::TrialsReport& report) {
   for (const auto& trial : report.trials()) sayJson(trialJson(trial));
   sayJson({{"event", "trials"},
            {"step", report.step()},
@@ -97,7 +97,7 @@ std::string growth(std::int64_t before, std::int64_t after) {
   return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(after - before) / static_cast<double>(before));
 }
 
-void printText(const snapshot::TrialsReport& report) {
+void printTrialsText(const snapshot::TrialsReport& report) {
   const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
   std::vector<std::vector<std::string>> rows;
   std::size_t identical = 0;
@@ -154,7 +154,7 @@ class Live {
   bool json_, terminal_;
 };
 
-Result<snapshot::GetTrials> questionOf(const Arguments& a) {
+Result<snapshot::GetTrials> trialsQuestion(const TrialsArguments& a) {
   snapshot::GetTrials question;
   question.set_only(a.only);
   if (a.rounds != 0 && a.seconds != 0) return invalid("option 'seconds': rounds are given as well; expected one of them");
@@ -181,9 +181,9 @@ Result<snapshot::GetTrials> questionOf(const Arguments& a) {
   return question;
 }
 
-Status trials(const Arguments& a, const Output& output) {
+Status trials(const TrialsArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
-  SS_ASSIGN(const snapshot::GetTrials question, questionOf(a));
+  SS_ASSIGN(const snapshot::GetTrials question, trialsQuestion(a));
   SS_TRY(checkPlace("project", a.project));
   options.ringBytes = 0;
   options.record = "off";
@@ -199,11 +199,11 @@ Status trials(const Arguments& a, const Output& output) {
     SS_ASSIGN(recorder, startRecorder(a.project, a.model, *session));
     recordBuild(*recorder, *session);
   }
-  running = session.get();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onInterrupt);
+  runningTrials = session.get();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onTrialsInterrupt);
   std::int64_t done = 0;
   const auto report = session->lab().trials(question, [&](const snapshot::Trial& trial) { live.tried(trial, ++done); });
-  running = nullptr;
+  runningTrials = nullptr;
   if (recorder) {
     if (report) recorder->trials(*report);
     recorder->endRun(!report               ? storage::RunStatus::kFailed
@@ -214,9 +214,9 @@ Status trials(const Arguments& a, const Output& output) {
   }
   if (!report) return tl::make_unexpected(report.error());
   if (a.json)
-    printJson(*report);
+    printTrialsJson(*report);
   else
-    printText(*report);
+    printTrialsText(*report);
   output.finished(0, 0);
   return {};
 }
@@ -224,7 +224,7 @@ Status trials(const Arguments& a, const Output& output) {
 }  // namespace
 
 Command trialsCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TrialsArguments>();
   Command command{
       "trials",
       "try every option: time, memory and numbers of the step with it changed, next to the step as it is",
@@ -240,7 +240,7 @@ Command trialsCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared)) return *wrong;
-    if (const auto question = questionOf(*a); !question) {
+    if (const auto question = trialsQuestion(*a); !question) {
       report(question.error());
       return kUsage;
     }

@@ -14,7 +14,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Arguments {
+struct VerifyArguments {
   std::string folder;
   bool json = false;
   SharedOptions shared;
@@ -53,7 +53,7 @@ Status compareRun(Session& session, const CapturedGolden& captured, std::int64_t
   return {};
 }
 
-Result<GoldenReport> verify(const Arguments& a, const Output& output) {
+Result<GoldenReport> verify(const VerifyArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   options.record = "off";
   options.ringBytes = 0;
@@ -75,7 +75,7 @@ Result<GoldenReport> verify(const Arguments& a, const Output& output) {
   return report;
 }
 
-std::optional<int> wrongUsage(const Arguments& a) {
+std::optional<int> wrongUsage(const VerifyArguments& a) {
   if (const auto wrong = usageError(a.shared)) return wrong;
   const auto complain = [](const std::string& message) {
     tellError(message);
@@ -93,7 +93,7 @@ std::optional<int> wrongUsage(const Arguments& a) {
 }  // namespace
 
 Command verifyCommand() {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<VerifyArguments>();
   Command command{"verify",
                   "compare loss, every gradient and running statistics with what PyTorch computed when it was captured",
                   {{"FOLDER", &a->folder, "folder of stepscope_capture (plugins/torch)", {}, true},
