@@ -22,7 +22,7 @@ from stepscope_capture import host_nodes
 from stepscope_capture.auto import capture_auto
 from stepscope_capture.batches import LOSS, as_tuple, signature_of, stacked, without_constants
 from stepscope_capture.complex import real_parts
-from stepscope_capture.exported_file import buffers_of, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, write_state
+from stepscope_capture.exported_file import buffers_of, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, trained_by_name, write_state
 from stepscope_capture.exporters import WithLoss, exported
 from stepscope_capture.function_source import FILE, Sources
 from stepscope_capture.functions import seen_functions
@@ -144,6 +144,8 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
                 tensors[f"{of_tied[owner]}.{what}"] = moment
         save_safetensors(folder / STATE, tensors, counters)
         description["settings"] = [*settings, ("start-state", STATE)]
+    if (named := trained_by_name(proto, parameters)) is not None:
+        description["settings"] = [*description.get("settings", []), ("train", named)]
     if calls := host_nodes.host_operators(proto):
         description["host"] = calls
         notes += host_nodes.notes(calls)

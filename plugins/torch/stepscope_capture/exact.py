@@ -122,6 +122,20 @@ def _std(original):
     return std
 
 
+def _attention(original):
+    """A query whose keys are all masked has zeros as its result, and no gradient; the dynamo exporter writes a softmax of nothing but minus infinity."""
+
+    def scaled_dot_product_attention(query, key, value, attn_mask=None, *others, **options):
+        mode = KeepMeaning.tracing()
+        if mode is None or not mode.markers.symbolic or attn_mask is None or attn_mask.dtype != torch.bool:
+            return original(query, key, value, attn_mask, *others, **options)
+        seen = attn_mask.any(-1, keepdim=True)
+        result = original(query, key, value, attn_mask | ~seen, *others, **options)
+        return torch.where(seen, result, torch.zeros_like(result))
+
+    return scaled_dot_product_attention
+
+
 def _instance_norm(original):
     """Exporters drop the running statistics."""
 
@@ -168,6 +182,7 @@ def exact_functions():
         (F, "cross_entropy", _cross_entropy),
         (F, "binary_cross_entropy", _binary_cross_entropy),
         (F, "instance_norm", _instance_norm),
+        (F, "scaled_dot_product_attention", _attention),
         (torch, "std", _std),
         (torch.Tensor, "std", _std),
         (torch, "inference_mode", lambda original: lambda mode=True: torch.no_grad() if mode else contextlib.nullcontext()),  # exporters fail on its tensors

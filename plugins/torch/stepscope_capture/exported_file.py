@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is put right in the exported file, and what it has of parameters and buffers."""
 
+import re
+
 import numpy as np
 import onnx
 
@@ -101,3 +103,13 @@ def buffers_of(proto, parameters):
     tensors = [(t.name, t) for t in proto.graph.initializer]
     tensors += [(node.output[0], a.t) for node in proto.graph.node if node.op_type == "Constant" for a in node.attribute if a.name == "value" and a.t.dims]
     return [name for name, t in tensors if t.data_type in floats and name not in known and name.rpartition(".")[2] not in statistics]
+
+
+def trained_by_name(proto, parameters):
+    """The option `train` for a file whose parameters look like something else (numbers, ones of a normalization that a file is written out with,
+    elements that are infinite), which programs leave as they are unless they are named; None for other files."""
+    trained = [(name, tensor) for name, tensor in parameters if tensor.requires_grad]
+    written_out = {name for node in proto.graph.node if node.op_type in ("InstanceNormalization", "GroupNormalization") for name in node.input[1:]}
+    if not any(name in written_out or not tensor.dim() or not bool(tensor.detach().isfinite().all()) for name, tensor in trained):
+        return None
+    return "^(" + "|".join(re.escape(name) for name, _ in trained) + ")$"

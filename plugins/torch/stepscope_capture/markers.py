@@ -73,34 +73,34 @@ class Markers:
     """Makes the nodes while a forward pass is traced for an exporter."""
 
     def __init__(self, exporter):
-        self._symbolic = exporter == "dynamo"
-        self.kept = not self._symbolic or hasattr(torch.onnx, "ops")  # an older dynamo exporter has no such nodes
+        self.symbolic = exporter == "dynamo"
+        self.kept = not self.symbolic or hasattr(torch.onnx, "ops")  # an older dynamo exporter has no such nodes
 
     def _node(self, name, y, *others):
         return torch.onnx.ops.symbolic(f"stepscope::{name}", (y, *others), dtype=y.dtype, shape=y.shape, version=1)
 
     def native(self, op, inputs, shape, **attributes):
         """A node `op` of what comes in; its result has the type of the first input."""
-        if self._symbolic:
+        if self.symbolic:
             return torch.onnx.ops.symbolic(f"stepscope::{op}", inputs, attributes, dtype=inputs[0].dtype, shape=shape, version=1)
         return _operators().native(list(inputs), op, json.dumps(attributes))
 
     def stop(self, x):
-        if not self._symbolic or not self.kept:
+        if not self.symbolic or not self.kept:
             return x.detach()
         with torch.no_grad():
             return self._node("StopGradient", x)
 
     def gradient_of(self, y):
         with torch.no_grad():
-            return self._node("GradientOf", y) if self._symbolic else _operators().gradient_of(y)
+            return self._node("GradientOf", y) if self.symbolic else _operators().gradient_of(y)
 
     def custom_gradient(self, y, g, x, d):
-        return self._node("CustomGradient", y, g, x, d) if self._symbolic else _operators().custom_gradient(y, g, x, d)
+        return self._node("CustomGradient", y, g, x, d) if self.symbolic else _operators().custom_gradient(y, g, x, d)
 
     def hosted(self, name, inputs, attributes, results, compute):
         """A node of the Python host (domain::op). `results`: (type, extents) of each; `compute`: takes the inputs, returns them."""
-        if self._symbolic:
+        if self.symbolic:
             kinds, shapes = [kind for kind, _ in results], [shape for _, shape in results]
             return torch.onnx.ops.symbolic_multi_out(name, inputs, {k: v for k, v in attributes.items() if v != []}, dtypes=kinds, shapes=shapes, version=1)
         _HOSTED.append((name, attributes, results, compute))

@@ -48,8 +48,6 @@ REFUSED = (  # with an error
 SAID = {  # words of the cause
     ("ties", "torchscript"): "a tie is shared",  # topk picks any of equal ones
     ("ties", "dynamo"): "a tie is shared",
-    ("tracked_instance_norm", "dynamo"): "--train selects it",
-    ("fully_masked_attention", "dynamo"): "forward pass differs",
 }
 
 
