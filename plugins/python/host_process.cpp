@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kMostMemory = std::size_t{1} << 38;  // of addresses, not of memory
 constexpr std::size_t kAlignment = 64;
+constexpr double kStartSeconds = 180;  // at least: a busy machine takes minutes to read torch
 
 const char* const kScript =
 #include "host_script.inc"
@@ -121,7 +122,8 @@ std::string HostProcess::ended() {
 std::string HostProcess::ask(const void* request, std::size_t bytes, std::string& answer) {
   if (request != nullptr && ::send(socket_, request, bytes, MSG_NOSIGNAL) < 0)
     return errno == EMSGSIZE ? std::string("the node has too long a definition for the Python host") : ended();
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(limitSeconds());
+  const double limit = request == nullptr ? std::max(limitSeconds(), kStartSeconds) : limitSeconds();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit);
   for (;;) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
@@ -130,7 +132,7 @@ std::string HostProcess::ask(const void* request, std::size_t bytes, std::string
     if (ready < 0 && errno == EINTR) continue;
     if (ready > 0) break;
     stop();
-    return "the Python host took longer than " + std::to_string(static_cast<int>(limitSeconds())) +
+    return "the Python host took longer than " + std::to_string(static_cast<int>(limit)) +
            " s and was ended (environment variable STEPSCOPE_PYTHON_TIMEOUT); it is started again for the next step";
   }
   const ssize_t got = ::recv(socket_, received_.data(), received_.size(), 0);
