@@ -42,11 +42,11 @@ struct Slot {
   double left = 0;
   std::shared_ptr<const SetText> text;
 };
-Piece rowOf(std::vector<Slot> slots) {
+Piece rowOf(std::vector<Slot> cells) {
   Piece piece;
-  for (const Slot& slot : slots) piece.height = std::max(piece.height, slot.text->height());
-  piece.draw = [slots = std::move(slots)](QPainter& painter, double top) {
-    for (const Slot& slot : slots) slot.text->draw(painter, {slot.left, top});
+  for (const Slot& slot : cells) piece.height = std::max(piece.height, slot.text->height());
+  piece.draw = [cells = std::move(cells)](QPainter& painter, double top) {
+    for (const Slot& slot : cells) slot.text->draw(painter, {slot.left, top});
   };
   return piece;
 }
@@ -85,15 +85,15 @@ void add(std::vector<Piece>& out, const Paper& paper, const doc::FactLists& list
   out.back().before = paper.px(kBlock);
   out.back().withNext = true;
   for (std::size_t i = 0; i < rows; ++i) {
-    std::vector<Slot> slots;
+    std::vector<Slot> cells;
     for (std::size_t k = 0; k < lists.lists.size(); ++k) {
       if (i >= lists.lists[k].facts.size()) continue;
       const doc::Fact& fact = lists.lists[k].facts[i];
       const double left = static_cast<double>(k) * (each + paper.px(kBetween));
-      slots.push_back({left, setIn(paper, Text().add(fact.name, Style::kDim), name)});
-      slots.push_back({left + name, setIn(paper, fact.value, each - name)});
+      cells.push_back({left, setIn(paper, Text().add(fact.name, Style::kDim), name)});
+      cells.push_back({left + name, setIn(paper, fact.value, each - name)});
     }
-    out.push_back(rowOf(std::move(slots)));
+    out.push_back(rowOf(std::move(cells)));
     out.back().before = paper.px(kLine);
   }
 }
