@@ -105,7 +105,7 @@ MaybeSection valuesSection(const ReportData& data) {
                           s.firstBadStep < 0 ? doc::Cell(0)
                                              : doc::Cell(doc::Text()
                                                              .add(units::count(s.notFinite), doc::Style::kStrong)
-                                                             .add(fmt::format(" (since step {})", s.firstBadStep)))});
+                                                             .add(fmt::format(" (first in step {})", s.firstBadStep)))});
   }
   doc::Section section{"values", "Values", {}, {lineFigure(normChart(data), ""), std::move(table)}};
   section.sub
