@@ -266,6 +266,18 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
       run);
 }
 
+std::vector<StepRow> asLastExecuted(const std::vector<StepRow>& all) {
+  std::map<std::int64_t, const StepRow*> newest;
+  for (const StepRow& step : all) {
+    const StepRow*& found = newest[step.step];
+    if (!found || found->id < step.id) found = &step;
+  }
+  std::vector<StepRow> steps;
+  steps.reserve(newest.size());
+  for (const auto& [number, step] : newest) steps.push_back(*step);
+  return steps;
+}
+
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run) {
   return readAll<AlertRow>(
       project, "SELECT severity, code, message, node, value, instruction, step FROM alerts WHERE run = ? ORDER BY id",

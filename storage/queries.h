@@ -121,6 +121,8 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 
 // In order of execution. A step that was executed again appears once, as last executed, unless `all`.
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);
+// Of all executions those that readSteps gives without `all`: reading them twice takes longer.
+std::vector<StepRow> asLastExecuted(const std::vector<StepRow>& all);
 
 // In the order in which they were recorded.
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run);

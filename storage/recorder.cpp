@@ -87,6 +87,7 @@ class Recorder::Impl {
     if (!thread_.joinable()) return {};
     endRun(RunStatus::kFinished, {});
     Status flushed = flush();
+    if (!flushed && flushed.error().code == ErrorCode::kIo) flushed = flush();  // it may have been that once
     for (const auto end = std::chrono::steady_clock::now() + settings.closePatience;
          !flushed && flushed.error().code == ErrorCode::kLocked && std::chrono::steady_clock::now() < end;)
       flushed = flush();
@@ -159,8 +160,9 @@ class Recorder::Impl {
         continue;
       }
       // Another process that holds the file was waited for already.
-      const bool locked = status.error().code == ErrorCode::kLocked;
-      const bool retry = status.error().code == ErrorCode::kDiskFull || locked;
+      const ErrorCode why = status.error().code;
+      const bool locked = why == ErrorCode::kLocked;
+      const bool retry = locked || why == ErrorCode::kDiskFull || why == ErrorCode::kIo;
       fail(status.error(), retry);
       queue.failed(std::move(events), status.error().message);
       if (retry && queue.wait(std::chrono::milliseconds(locked ? 50 : 1000))) continue;

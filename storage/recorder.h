@@ -6,9 +6,10 @@
 //
 // When the queue is full, detail goes first: spans, batches, row losses and statistics, then steps. What was dropped is
 // counted and becomes a row of the table `lost`, with advice. Who has nothing better to do than to wait for room sets
-// stepPatience, and loses nothing as long as the file can be written. While the disk is full, or while another process holds
-// the file, recording pauses and tries again; when the file was moved or deleted, and after any other failure, it stops for
-// good. A moved file keeps what was recorded, its run "interrupted". Training goes on in every case, and state() tells.
+// stepPatience, and loses nothing as long as the file can be written. While the disk is full or refuses a call, or while
+// another process holds the file, recording pauses and tries again; when the file was moved, deleted or overwritten, and
+// after any other failure, it stops for good. A moved file keeps what was recorded, its run "interrupted". Training goes on
+// in every case, and state() tells.
 //
 // Cost on the calling thread: one copy per recorded instruction (tests/bench/RESULTS.md).
 // Thread: every function may be called from any thread. Times are nanoseconds, sizes bytes.

@@ -20,6 +20,7 @@ struct SpansTable {
 struct SpansCursor {
   sqlite3_vtab_cursor base = {};
   sqlite3_stmt* steps = nullptr;
+  bool one = false;  // it reads the spans of one step
   std::int64_t stepId = 0;
   std::vector<Span> spans;
   std::size_t at = 0;
@@ -71,13 +72,16 @@ int disconnect(sqlite3_vtab* table) {
 }
 
 int bestIndex(sqlite3_vtab*, sqlite3_index_info* info) {
-  info->estimatedCost = 1e6;
+  // Every step is read and unpacked: dearer than looking up each row of `steps` and asking for its spans.
+  info->estimatedCost = 1e12;
+  info->estimatedRows = 100'000'000;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     if (!constraint.usable || constraint.iColumn != 0 || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
     info->aConstraintUsage[i].argvIndex = 1;
     info->idxNum = kOneStep;
-    info->estimatedCost = 1e3;
+    info->estimatedCost = 100;
+    info->estimatedRows = 100;
     break;
   }
   return SQLITE_OK;
@@ -100,10 +104,16 @@ int closeCursor(sqlite3_vtab_cursor* base) {
 int filter(sqlite3_vtab_cursor* base, int index, const char*, int count, sqlite3_value** values) {
   auto* cursor = reinterpret_cast<SpansCursor*>(base);
   const auto* table = reinterpret_cast<SpansTable*>(base->pVtab);
-  sqlite3_finalize(cursor->steps);
-  cursor->steps = nullptr;
   cursor->rowId = 0;
   const bool one = index == kOneStep && count == 1;
+  if (cursor->steps && cursor->one == one) {  // a join asks once for each step
+    sqlite3_reset(cursor->steps);
+    if (one) sqlite3_bind_value(cursor->steps, 1, values[0]);
+    return loadStep(*cursor);
+  }
+  sqlite3_finalize(cursor->steps);
+  cursor->steps = nullptr;
+  cursor->one = one;
   const char* sql = one ? "SELECT step_id, begin_ns, data FROM step_spans JOIN steps ON steps.id = step_id WHERE step_id = ?"
                         : "SELECT step_id, begin_ns, data FROM step_spans JOIN steps ON steps.id = step_id ORDER BY step_id";
   const int code = sqlite3_prepare_v2(table->db, sql, -1, &cursor->steps, nullptr);

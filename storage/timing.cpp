@@ -179,7 +179,11 @@ Result<std::map<std::int64_t, RunTime>> readStepTimes(const Project& project) {
 }
 
 Result<Timing> readTiming(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(std::vector<StepRow> steps, readSteps(project, run, true));
+  SS_STORE_ASSIGN(std::vector<StepRow> all, readSteps(project, run, true));
+  return readTiming(project, run, std::move(all));
+}
+
+Result<Timing> readTiming(const Project& project, std::int64_t run, std::vector<StepRow> steps) {
   Timing timing;
   std::vector<std::int64_t> wall;
   for (const StepRow& step : steps)

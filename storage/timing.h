@@ -15,6 +15,7 @@
 #include "storage/error.h"
 #include "storage/judged_steps.h"
 #include "storage/project.h"
+#include "storage/queries.h"
 #include "storage/span_codec.h"
 
 namespace stepscope::storage {
@@ -91,6 +92,8 @@ Result<std::map<std::int64_t, RunTime>> readStepTimes(const Project& project);
 
 // Times of a run by instruction, node and operator. Error: no such run.
 Result<Timing> readTiming(const Project& project, std::int64_t run);
+// The same for who has read all executions of its steps (readSteps).
+Result<Timing> readTiming(const Project& project, std::int64_t run, std::vector<StepRow> all);
 
 // Spans of one row of `steps`, in order of execution; empty when none were recorded.
 Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId);

@@ -6,6 +6,7 @@
 #include "app/cli/save_graphs.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 
@@ -48,7 +49,8 @@ Command buildCommand() {
       const auto plan = (*session)->planSnapshot();
       if (plan)
         say("{} instructions; arena {} (lower bound {}), persistent {}\n", plan->instructions_size(),
-            bytesText(plan->arena_bytes()), bytesText(plan->lower_bound_bytes()), bytesText(plan->persistent_bytes()));
+            units::bytes(plan->arena_bytes()), units::bytes(plan->lower_bound_bytes()),
+            units::bytes(plan->persistent_bytes()));
     }
     output.finished(0, 0);
     return kSuccess;

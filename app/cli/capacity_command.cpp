@@ -10,6 +10,7 @@
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -96,12 +97,12 @@ void printCapacityText(const snapshot::CapacityReport& report, bool recompute) {
   for (const auto& p : report.points()) {
     const double samples = static_cast<double>(std::max<std::int64_t>(1, p.batch()));
     rows.push_back({report.dimension().empty() ? "as it is" : fmt::format("{}={}", report.dimension(), p.extent()),
-                    p.recompute(), bytesText(p.peak_bytes()), bytesText(p.arena_bytes()), bytesText(p.state_bytes()),
-                    p.fits() ? "fits" : "no", timeText(static_cast<std::int64_t>(p.predicted_ns())),
-                    timeText(static_cast<std::int64_t>(p.predicted_ns() / samples)), std::to_string(p.repeated())});
+                    p.recompute(), units::bytes(p.peak_bytes()), units::bytes(p.arena_bytes()),
+                    units::bytes(p.state_bytes()), p.fits() ? "fits" : "no", units::time(p.predicted_ns()),
+                    units::time(p.predicted_ns() / samples), std::to_string(p.repeated())});
     dynamic = std::max<std::int64_t>(dynamic, p.dynamic());
   }
-  say("{}", table({"extent", "recompute", "peak", "arena", "state", bytesText(report.memory_bytes()), "step at least",
+  say("{}", table({"extent", "recompute", "peak", "arena", "state", units::bytes(report.memory_bytes()), "step at least",
                    "per sample", "run again"},
                   rows, 2));
   say("\npeak: arena, state, constants and batch of the plan; step at least: by the roofline of this machine ({})\n",
@@ -109,7 +110,7 @@ void printCapacityText(const snapshot::CapacityReport& report, bool recompute) {
   if (dynamic > 0) say("{} instructions have extents that only a run tells: their memory is not in the peak\n", dynamic);
   if (report.dimension().empty()) return;
   const auto largest = [](std::int64_t extent) { return extent > 0 ? std::to_string(extent) : std::string("none"); };
-  say("largest {} that fits {}: {}", report.dimension(), bytesText(report.memory_bytes()), largest(report.largest()));
+  say("largest {} that fits {}: {}", report.dimension(), units::bytes(report.memory_bytes()), largest(report.largest()));
   if (recompute) say(", with recompute {}", largest(report.largest_with_recompute()));
   say("\n");
   if (!report.ended().empty()) say("no plan for {}\n", report.ended());

@@ -4,10 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/json_number.h"
 #include "app/cli/open_project.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 #include "storage/comparison.h"
+#include "storage/report/comparison_document.h"
+#include "storage/report/report.h"
 
 namespace stepscope::cli {
 namespace {
@@ -18,11 +22,7 @@ using storage::TimeDifference;
 
 constexpr std::size_t kShownOps = 20;  // of the text; --json has them all
 
-Json number(const std::optional<double>& x) {
-  if (!x) return nullptr;
-  if (std::isfinite(*x)) return *x;
-  return std::isnan(*x) ? "NaN" : *x > 0 ? "Infinity" : "-Infinity";
-}
+Json number(const std::optional<double>& x) { return x ? numberJson(*x) : Json(nullptr); }
 
 Json divergence(const std::optional<storage::Divergence>& d) {
   if (!d) return nullptr;
@@ -95,7 +95,7 @@ std::string divergenceText(const std::optional<storage::Divergence>& d) {
                      numberText(d->b, digits));
 }
 
-std::string nsText(const std::optional<double>& ns) { return ns ? timeText(static_cast<std::int64_t>(*ns)) : "-"; }
+std::string nsText(const std::optional<double>& ns) { return ns ? units::time(*ns) : "-"; }
 
 std::string changeText(const std::optional<double>& a, const std::optional<double>& b) {
   return a && b && *a > 0 ? fmt::format("{:+.1f} %", 100 * (*b / *a - 1)) : "-";
@@ -108,7 +108,7 @@ void printTimes(const char* title, const char* first, const std::vector<TimeDiff
     if (lines.size() == kShownOps) break;
     const double ns = r.difference();
     lines.push_back({r.phase.empty() ? r.name : r.name + " " + r.phase, nsText(r.a), nsText(r.b),
-                     (ns < 0 ? "-" : "+") + timeText(static_cast<std::int64_t>(std::abs(ns))), changeText(r.a, r.b)});
+                     (ns < 0 ? "-" : "+") + units::time(std::abs(ns)), changeText(r.a, r.b)});
     if (withCounts)
       lines.back().push_back(r.countA == r.countB ? fmt::format("{}", r.countA)
                                                   : fmt::format("{} -> {}", r.countA, r.countB));
@@ -154,7 +154,8 @@ void printCompareText(const RunComparison& c, const storage::Tolerance& toleranc
     const auto value = [](const std::optional<std::int64_t>& x) {
       return x ? std::optional(static_cast<double>(*x)) : std::nullopt;
     };
-    lines.push_back({m.name, m.a ? bytesText(*m.a) : "-", m.b ? bytesText(*m.b) : "-", changeText(value(m.a), value(m.b))});
+    lines.push_back(
+        {m.name, m.a ? units::bytes(*m.a) : "-", m.b ? units::bytes(*m.b) : "-", changeText(value(m.a), value(m.b))});
   }
   say("\nmemory\n{}", table({"bytes", "A", "B", "change"}, lines));
 }
@@ -163,7 +164,7 @@ void printCompareText(const RunComparison& c, const storage::Tolerance& toleranc
 
 Command compareCommand() {
   struct Arguments {
-    std::string project, other;
+    std::string project, other, output;
     std::int64_t a = 0, b = 0;
     storage::Tolerance tolerance;
     bool json = false, check = false;
@@ -175,6 +176,7 @@ Command compareCommand() {
                    {"RUN_A", &args->a, "number of a run (stepscope inspect PROJECT lists them)", {}, true},
                    {"RUN_B", &args->b, "number of the run that is compared with it", {}, true},
                    {"--other", &args->other, "project that RUN_B is in, when it is another one", "PROJECT"},
+                   {"-o,--output", &args->output, "file to write it to, .html or .txt, instead of printing it", "FILE"},
                    {"--rtol", &args->tolerance.rtol, "relative tolerance of losses and gradient norms [1e-5]", "X"},
                    {"--atol", &args->tolerance.atol, "absolute tolerance [1e-8]", "X"},
                    {"--check", &args->check, "exit code 1 when the runs diverge or share no step"},
@@ -189,9 +191,17 @@ Command compareCommand() {
       tellError(result.error().message);
       return result.error().code == storage::ErrorCode::kInvalidArgument ? kUsage : kFailed;
     }
+    if (!args->output.empty()) {
+      if (auto written = storage::writeReport(storage::comparisonDocument(*result, args->tolerance), args->output);
+          !written) {
+        tellError(written.error().message);
+        return written.error().code == storage::ErrorCode::kInvalidArgument ? kUsage : kFailed;
+      }
+      if (!args->json) say("{}\n", args->output);
+    }
     if (args->json)
       printCompareJson(*result);
-    else
+    else if (args->output.empty())
       printCompareText(*result, args->tolerance);
     return args->check && (result->steps.tolerance || result->steps.both == 0) ? kFailed : kSuccess;
   };

@@ -9,6 +9,7 @@
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
 #include "engine/profile/roofline.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -44,7 +45,7 @@ Command doctorCommand() {
     std::string features;
     for (const std::string& feature : info.cpu_features()) features += (features.empty() ? "" : " ") + feature;
     say("stepscope  {}\ncpu        {}, {} cores\nfeatures   {}\nmemory     {}\ngpu        {}\n", info.version(), info.cpu(),
-        info.cores(), features, bytesText(info.memory_bytes()),
+        info.cores(), features, units::bytes(info.memory_bytes()),
         info.gpu().empty() ? "none: " + info.gpu_note() : info.gpu());
     say("peak       {:.1f} GF/s in f32 matrix products, {} threads\n", info.peak().operations_per_second() * 1e-9,
         info.peak().threads());
@@ -52,7 +53,7 @@ Command doctorCommand() {
       say("peak       {:.1f} GF/s in bf16 matrix products\n", measured.bfloat16PerSecond * 1e-9);
     for (const snapshot::MemoryLevel& level : info.peak().levels())
       say("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
-          level.capacity() > 0 ? " of " + bytesText(level.capacity()) : "");
+          level.capacity() > 0 ? " of " + units::bytes(level.capacity()) : "");
     say("precision  {}\n", precisionText(info));
     say("bits       equal for an equal number of threads; for any number with --set deterministic=threads\n");
     for (const std::string& library : info.libraries()) say("library    {}\n", library);

@@ -11,6 +11,7 @@
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 #include "engine/train/evaluate.h"
 
 namespace stepscope::cli {
@@ -63,7 +64,7 @@ void tellAll(const Evaluation& all, bool json) {
       all.weighted ? "the mean over all labels" : "the mean over batches");
   if (all.crossEntropy) say("accuracy {:.4f} ({} of {} labels)\n", share(all.correct, all.labels), all.correct, all.labels);
   if (all.weighted) say("perplexity {:.6g}\n", std::exp(all.loss));
-  say("Dropout off, running statistics frozen; {} of computing\n", timeText(all.ns));
+  say("Dropout off, running statistics frozen; {} of computing\n", units::time(all.ns));
 }
 
 Status evaluateModel(const EvaluateArguments& a, const Output& output) {

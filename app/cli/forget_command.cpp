@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 #include "storage/retention.h"
 
 namespace stepscope::cli {
@@ -41,7 +42,7 @@ Command forgetCommand() {
     if (a->json)
       sayJson({{"event", "done"}, {"run", a->run}, {"bytes_freed", freed}});
     else
-      say("run {} is gone; the project is {} smaller\n", a->run, bytesText(std::max<std::int64_t>(0, freed)));
+      say("run {} is gone; the project is {} smaller\n", a->run, units::bytes(std::max<std::int64_t>(0, freed)));
     return kSuccess;
   };
   return command;

@@ -9,6 +9,7 @@
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 #include "storage/queries.h"
 
 namespace stepscope::cli {
@@ -37,17 +38,17 @@ void printParameters(const snapshot::ModelInfo& info) {
         continue;
       }
       rows.push_back({p.name(), p.dtype() + dimsText(p.dims()), p.trained() ? "trained" : "",
-                      p.reason() + (p.missing() ? "; data missing" : ""), bytesText(p.bytes())});
+                      p.reason() + (p.missing() ? "; data missing" : ""), units::bytes(p.bytes())});
     }
   say("{}", table({"initializer", "type", "", "because", "size"}, rows, 4));
   if (constants > 0)
     say("and {} shape constant{} of {} (integers; --json lists them)\n", constants, constants == 1 ? "" : "s",
-        bytesText(bytes));
+        units::bytes(bytes));
   say("\n");
 }
 
 void printModel(const snapshot::ModelInfo& info) {
-  say("{}  {}  {}  IR {}\n", info.path(), bytesText(info.file_bytes()), info.producer(), info.ir_version());
+  say("{}  {}  {}  IR {}\n", info.path(), units::bytes(info.file_bytes()), info.producer(), info.ir_version());
   for (const auto& [domain, version] : info.opsets()) say("  opset {} {}\n", domain.empty() ? "ai.onnx" : domain, version);
   say("{} nodes, {} functions, {} parameters\n\n", info.node_count(), info.function_count(), info.parameter_count());
   std::vector<std::vector<std::string>> rows;
@@ -96,7 +97,7 @@ int inspectProject(const std::string& path, bool json) {
                {"status", run.status}});
     rows.push_back({std::to_string(run.id), run.name, run.optimizer, run.status, std::to_string(run.steps),
                     run.firstLoss ? fmt::format("{:.6g}", *run.firstLoss) : "",
-                    run.lastLoss ? fmt::format("{:.6g}", *run.lastLoss) : "", timeText(run.totalStepNs)});
+                    run.lastLoss ? fmt::format("{:.6g}", *run.lastLoss) : "", units::time(run.totalStepNs)});
   }
   if (!json) say("{}", table({"run", "name", "optimizer", "status", "steps", "first loss", "last loss", "time"}, rows, 4));
   return kSuccess;

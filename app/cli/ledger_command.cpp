@@ -12,6 +12,7 @@
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/ledger.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -71,14 +72,14 @@ std::string flopsText(std::int64_t flops) { return fmt::format("{:.3g} G", stati
 
 void printLedgerText(const Ledger& ledger, const LedgerArguments& a) {
   const LedgerLine total = ledger.total();
-  say("step {} ({}), {}\n\n", ledger.step, ledger.signature, timeText(ledger.ns));
+  say("step {} ({}), {}\n\n", ledger.step, ledger.signature, units::time(ledger.ns));
   const auto part = [](const char* name, const std::string& amount, const std::string& of) {
     return std::vector<std::string>{name, amount, of};
   };
   const std::int64_t flops = total.flops.total(), bytes = total.bytes.total(), time = total.time.total();
   const auto flopsPart = [&](const char* name, std::int64_t n) { return part(name, flopsText(n), share(n, flops)); };
-  const auto bytesPart = [&](const char* name, std::int64_t n) { return part(name, bytesText(n), share(n, bytes)); };
-  const auto timePart = [&](const char* name, std::int64_t n) { return part(name, timeText(n), share(n, time)); };
+  const auto bytesPart = [&](const char* name, std::int64_t n) { return part(name, units::bytes(n), share(n, bytes)); };
+  const auto timePart = [&](const char* name, std::int64_t n) { return part(name, units::time(n), share(n, time)); };
   say("{}\n",
       table({"spent on", "amount", "share"},
             {flopsPart("flops: useful", total.flops.useful), flopsPart("flops: padding", total.flops.padding),
@@ -91,10 +92,10 @@ void printLedgerText(const Ledger& ledger, const LedgerArguments& a) {
   const std::vector<LedgerLine> groups = groupedBy(ledger, a.by);
   for (const LedgerLine& line : groups) {
     if (std::ssize(rows) == a.rows) break;
-    rows.push_back({line.label.empty() ? "(none)" : line.label, timeText(line.time.total()), share(line.time.total(), time),
-                    timeText(static_cast<std::int64_t>(line.roofNs)), flopsText(line.flops.useful),
-                    flopsText(line.flops.total() - line.flops.useful), bytesText(line.bytes.payload),
-                    bytesText(line.bytes.total() - line.bytes.payload)});
+    rows.push_back({line.label.empty() ? "(none)" : line.label, units::time(line.time.total()),
+                    share(line.time.total(), time), units::time(line.roofNs), flopsText(line.flops.useful),
+                    flopsText(line.flops.total() - line.flops.useful), units::bytes(line.bytes.payload),
+                    units::bytes(line.bytes.total() - line.bytes.payload)});
   }
   say("{}", table({a.by, "time", "share", "roof", "useful flops", "other flops", "payload", "other bytes"}, rows));
   if (std::ssize(groups) > a.rows) say("{} more\n", std::ssize(groups) - a.rows);
@@ -102,7 +103,7 @@ void printLedgerText(const Ledger& ledger, const LedgerArguments& a) {
   for (const LedgerAdvice& advice : ledger.advice) {
     say("\n{}: {}", advice.spent, advice.change);
     if (!advice.option.empty()) say(" ({}={})", advice.option, advice.value);
-    say("; at most {} of the step, {}\n", timeText(static_cast<std::int64_t>(advice.gainNs)),
+    say("; at most {} of the step, {}\n", units::time(advice.gainNs),
         share(static_cast<std::int64_t>(advice.gainNs), ledger.ns));
     if (!advice.trial.empty()) say("  to confirm it: {}\n", advice.trial);
   }

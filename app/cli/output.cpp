@@ -12,6 +12,7 @@
 
 #include "app/cli/json_number.h"
 #include "engine/lab/first_cause.h"
+#include "engine/snapshot/units.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope::cli {
@@ -25,22 +26,6 @@ std::size_t width(const std::string& text) {
 }
 
 }  // namespace
-
-std::string timeText(std::int64_t ns) {
-  const auto value = static_cast<double>(ns);
-  if (ns < 1'000) return fmt::format("{} ns", ns);
-  if (ns < 1'000'000) return fmt::format("{:.2f} µs", value / 1e3);
-  if (ns < 1'000'000'000) return fmt::format("{:.2f} ms", value / 1e6);
-  return fmt::format("{:.2f} s", value / 1e9);
-}
-
-std::string bytesText(std::int64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", value / 1024);
-  if (bytes < std::int64_t{1024} * 1024 * 1024) return fmt::format("{:.1f} MiB", value / (1024 * 1024));
-  return fmt::format("{:.2f} GiB", value / (1024.0 * 1024 * 1024));
-}
 
 Ready table(const std::vector<std::string>& hostileHeader, const std::vector<std::vector<std::string>>& hostile,
             std::size_t leftColumns) {
@@ -89,12 +74,19 @@ void Output::phase(const snapshot::PhaseSpan& span) const {
 }
 
 void Output::alert(const snapshot::Alert& alert) const {
-  if (json_) {
-    sayJson({{"event", "warning"}, {"code", alert.code()}, {"step", alert.step()}, {"message", alert.message()}});
-    return;
-  }
   // Other alerts are of the build, or say themselves when.
   const bool ofStep = alert.code() == "nan" || alert.code() == "inf";
+  if (json_) {
+    nlohmann::json event{{"event", "warning"}, {"code", alert.code()}, {"step", alert.step()}, {"message", alert.message()}};
+    if (ofStep) {
+      for (const auto& [name, id] : {std::pair("instruction", alert.instruction()), std::pair("node", alert.node()),
+                                     std::pair("value", alert.value())})
+        if (id >= 0) event[name] = id;
+      if (alert.has_sample()) event["row"] = alert.sample();
+    }
+    sayJson(event);
+    return;
+  }
   tell("warning: {}{}\n", ofStep ? fmt::format("step {}: ", alert.step()) : "", alert.message());
 }
 
@@ -110,10 +102,10 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
     else if (span.has_pass() && span.depth() > 0)
       note = fmt::format("{} matches, {} → {} nodes", span.pass().matches(), span.pass().nodes_before(),
                          span.pass().nodes_after());
-    rows.push_back({std::string(static_cast<std::size_t>(span.depth()) * 2, ' ') + span.name(), timeText(span.ns()),
-                    std::to_string(span.count()), bytesText(span.peak_bytes()), note});
+    rows.push_back({std::string(static_cast<std::size_t>(span.depth()) * 2, ' ') + span.name(), units::time(span.ns()),
+                    std::to_string(span.count()), units::bytes(span.peak_bytes()), note});
   }
-  rows.push_back({"total", timeText(total), "", "", ""});
+  rows.push_back({"total", units::time(total), "", "", ""});
   std::string text;
   // The note is prose: left-aligned at the end.
   std::vector<std::string> notes;
@@ -205,20 +197,20 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
                {"exact", p.exact()}});
     return;
   }
-  const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
+  const auto time = [](double ns) { return units::time(ns); };
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : report.patterns()) {
     std::string ratio = "-";
     if (p.saved_bytes() > 0 && p.cost_ns() > 0)
-      ratio = bytesText(static_cast<std::int64_t>(static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6)) + "/ms";
-    rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), bytesText(p.stash_bytes()),
-                    bytesText(p.saved_bytes()), time(p.cost_ns()), ratio});
+      ratio = units::bytes(static_cast<std::int64_t>(static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6)) + "/ms";
+    rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), units::bytes(p.stash_bytes()),
+                    units::bytes(p.saved_bytes()), time(p.cost_ns()), ratio});
   }
   say("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}", report.basis(),
       table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
   rows.clear();
   for (const auto& p : report.curve())
-    rows.push_back({std::to_string(p.peak_bytes()), bytesText(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()),
+    rows.push_back({std::to_string(p.peak_bytes()), units::bytes(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()),
                     std::to_string(p.nodes())});
   say("what a budget gives (option recompute.budget = BYTES of live activations)\n{}",
       table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
@@ -252,8 +244,8 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
   if (shown) {
     std::string line = terminal ? "\r\x1b[K" : "";
     const double loss = std::isnan(r.loss()) ? std::numeric_limits<double>::quiet_NaN() : r.loss();  // without a sign
-    line +=
-        fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), loss, r.learning_rate(), timeText(r.ns()));
+    line += fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), loss, r.learning_rate(),
+                        units::time(r.ns()));
     if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", r.gradient_norm());
     if (r.loss_scale() > 0) line += fmt::format("  loss scale {}{}", r.loss_scale(), r.skipped() ? ", skipped" : "");
     if (r.tokens() > 0 && r.ns() > 0)
@@ -272,7 +264,7 @@ void Output::finished(std::int64_t steps, std::int64_t ns) const {
   if (json_)
     sayJson({{"event", "done"}, {"steps", steps}, {"ns", ns}});
   else if (steps > 0)
-    say("{} step{} in {}\n", steps, steps == 1 ? "" : "s", timeText(ns));
+    say("{} step{} in {}\n", steps, steps == 1 ? "" : "s", units::time(ns));
 }
 
 }  // namespace stepscope::cli

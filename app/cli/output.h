@@ -15,9 +15,6 @@ struct FirstCause;
 
 namespace stepscope::cli {
 
-std::string timeText(std::int64_t ns);      // "123.45 µs"
-std::string bytesText(std::int64_t bytes);  // "3.20 MiB"
-
 // Aligned columns, cells and header escaped; the first is left-aligned, the others right-aligned.
 Ready table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
             std::size_t leftColumns = 1);

@@ -10,6 +10,7 @@
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -157,9 +158,9 @@ void printPrecisionText(const snapshot::PrecisionReport& report) {
     say("\n{}", table({"node", "op", "adds", "gradients with override", "--set precision.force="}, rows, 2));
   if (report.nodes_size() > kRows) say("and {} more (--json lists them)\n", report.nodes_size() - kRows);
   const auto& cost = report.cost();
-  const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
-  say("\narena {} -> {}, traffic {} -> {}, step {} -> {} (medians of {}, in turns)\n", bytesText(cost.bytes_before()),
-      bytesText(cost.bytes_after()), bytesText(cost.traffic_before()), bytesText(cost.traffic_after()),
+  const auto time = [](double ns) { return units::time(ns); };
+  say("\narena {} -> {}, traffic {} -> {}, step {} -> {} (medians of {}, in turns)\n", units::bytes(cost.bytes_before()),
+      units::bytes(cost.bytes_after()), units::bytes(cost.traffic_before()), units::bytes(cost.traffic_after()),
       time(cost.ns_before()), time(cost.ns_after()), cost.steps());
 }
 

@@ -4,6 +4,7 @@
 
 #include "app/cli/terminal.h"
 #include "engine/exec/executor.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -52,7 +53,7 @@ void RecordingWatch::look() {
 Status RecordingWatch::close(std::int64_t steps) {
   if (const storage::RecorderState state = recorder_.state(); state.waits > 0)
     say("recording_waited", fmt::format("recording: {} of {} steps waited for the file, {} in all", state.waits, steps,
-                                        timeText(state.waitedNs)));
+                                        units::time(state.waitedNs)));
   const storage::Status closed = recorder_.close();
   const storage::RecorderState state = recorder_.state();
   if (closed && state.lostSteps == 0) {

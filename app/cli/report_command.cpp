@@ -17,7 +17,7 @@ Command reportCommand() {
   };
   auto a = std::make_shared<Arguments>();
   Command command{"report",
-                  "write a report of a run: .html .json .csv .trace.json by extension",
+                  "write a report of a run: .html .txt .json .csv .trace.json by extension",
                   {{"PROJECT", &a->project, "project file", {}, true},
                    {"--run", &a->run, "number of the run; 0 = the newest", "R"},
                    {"-o,--output", &a->output, "file to write", "FILE", true},

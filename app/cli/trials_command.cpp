@@ -15,6 +15,7 @@
 #include "app/cli/record_run.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -98,7 +99,7 @@ std::string growth(std::int64_t before, std::int64_t after) {
 }
 
 void printTrialsText(const snapshot::TrialsReport& report) {
-  const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
+  const auto time = [](double ns) { return units::time(ns); };
   std::vector<std::vector<std::string>> rows;
   std::size_t identical = 0;
   std::string same;

@@ -18,7 +18,7 @@ const std::vector<ActionEntry>& Actions::table() {
        "Change data, loss, optimizer or device of the open model and build again"},
       {"save_state", "File", "Save parameters…", "Ctrl+S", "save", "Write parameters and optimizer state as .safetensors"},
       {"report_html", "File", "Report as HTML…", "", "export", "One page with phases, steps, memory and alerts of this run"},
-      {"report_pdf", "File", "Report as PDF…", "", "", "The HTML report, printed to PDF"},
+      {"report_pdf", "File", "Report as PDF…", "", "", "The same on A4, its charts as vectors"},
       {"report_json", "File", "Report as JSON…", "", "", "Everything recorded of this run, machine-readable"},
       {"report_csv", "File", "Report as CSV…", "", "",
        "One line per step; a name that ends in .ops.csv, .instructions.csv, .roofline.csv or .phases.csv takes those"},

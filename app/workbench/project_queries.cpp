@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/project_queries.h"
 
-#include <QFile>
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "app/workbench/comparison_reader.h"
+#include "app/workbench/print/report_pdf.h"
 #include "app/workbench/project_reader.h"
-#include "app/workbench/report_pdf.h"
-#include "app/workbench/scratch_folder.h"
 #include "storage/judged_steps.h"
 #include "storage/queries.h"
+#include "storage/report/data.h"
 #include "storage/report/report.h"
+#include "storage/report/run_document.h"
 #include "storage/schema.h"
 #include "storage/sql.h"
 #include "views/common/format.h"
@@ -150,16 +150,13 @@ void ProjectQueries::report(const QString& path) {
     if (projectPath.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
     auto project = storage::Project::openReadOnly(projectPath.toStdString());
     if (!project) return fail(project.error().message);
-    const bool pdf = path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive);
-    const ScratchFolder between;
-    const QString written = pdf ? between.filePath(QStringLiteral("report.html")) : path;
-    const auto status = storage::writeReport(*project, run, written.toStdString());
-    if (!status) return tell(format::visible(status.error().message));  // it names the report, or the project
-    if (pdf) {
-      QFile html(written);
-      if (!html.open(QIODevice::ReadOnly)) return fail("the HTML it is printed from cannot be read");
-      const QString text = QString::fromUtf8(html.readAll());
-      if (const QString why = printReport(text, path); !why.isEmpty()) return fail(why.toStdString());
+    if (path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive)) {
+      const auto data = storage::readReportData(*project, run);
+      if (!data) return fail(data.error().message);
+      if (const QString why = print::printReport(storage::runDocument(*data), path); !why.isEmpty())
+        return fail(why.toStdString());
+    } else if (const auto status = storage::writeReport(*project, run, path.toStdString()); !status) {
+      return tell(format::visible(status.error().message));  // it names the report, or the project
     }
     threads_.back([this, path] { emit reported(path); });
   });

@@ -26,7 +26,7 @@ class ProjectQueries : public QObject {
 
   void runSql(const QString& query);
   void cancelSql() { cancelSql_->store(true); }
-  // .html .json .csv .trace.json, and .pdf printed from the HTML.
+  // .html .txt .json .csv .trace.json, and .pdf.
   void report(const QString& path);
   // Of several requests that wait the newest counts.
   void compare(const CompareRequest& request);

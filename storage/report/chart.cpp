@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "storage/report/format.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::storage {
 namespace {
 
 constexpr double kLeft = 58, kRight = 12, kTop = 16, kBottom = 26;
-constexpr std::size_t kMaxDrawn = 1200, kMaxHover = 180;
+constexpr std::size_t kMaxDrawn = 1200, kMaxReadings = 180, kMaxMarks = 500, kFewPoints = 40;
 
 struct Frame {
   double width, height, x0, x1, y0, y1;
@@ -57,10 +57,10 @@ std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
   return result;
 }
 
-std::string polyline(const Frame& f, const std::vector<ChartPoint>& points, const char* style) {
-  std::string text = fmt::format("<polyline class={} points=\"", style);
-  for (const ChartPoint& p : points) text += fmt::format("{:.1f},{:.1f} ", f.x(p.x), f.y(p.y));
-  return text + "\"/>";
+void polyline(doc::Drawing& drawing, const Frame& f, const std::vector<ChartPoint>& points, doc::Role role) {
+  doc::Shape shape{doc::Form::kPolyline, role};
+  for (const ChartPoint& p : points) shape.at.push_back({f.x(p.x), f.y(p.y)});
+  drawing.shapes.push_back(std::move(shape));
 }
 
 // Centred, so that the line does not lag behind a falling loss; the window narrows at both ends.
@@ -76,43 +76,32 @@ std::vector<ChartPoint> smoothed(const std::vector<ChartPoint>& points) {
   return result;
 }
 
-std::string axes(const LineChart& chart, const Frame& f) {
-  std::string text;
-  for (double tick : roundTicks(f.y0, f.y1, chart.yTicks))
-    text += fmt::format(
-        "<line class=grid x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
-        "text-anchor=end>{5}</text>",
-        kLeft, chart.width - kRight, f.y(tick), kLeft - 8, f.y(tick) + 4, html(chart.text(tick)));
-  const double bottom = chart.height - kBottom;
-  text += fmt::format("<line class=axis x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft, chart.width - kRight, bottom);
-  for (double tick : roundTicks(f.x0, f.x1, chart.xTicks)) {
-    if (tick != std::round(tick)) continue;
-    text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=middle>{}</text>", f.x(tick), bottom + 17,
-                        countText(std::llround(tick)));
+std::string valueText(const LineChart& chart, double y) { return doc::shownText({"", "", chart.quantity}, y); }
+
+void axes(doc::Drawing& drawing, const LineChart& chart, const Frame& f) {
+  const double right = chart.width - kRight, bottom = chart.height - kBottom;
+  for (double tick : roundTicks(f.y0, f.y1, chart.yTicks)) {
+    drawing.line(doc::Role::kGrid, {kLeft, f.y(tick)}, {right, f.y(tick)});
+    drawing.text(doc::Role::kLabel, {kLeft - 8, f.y(tick) + 4}, valueText(chart, tick), doc::Anchor::kEnd);
   }
-  text +=
-      fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=end>{}</text>", kLeft - 8, bottom + 17, html(chart.xLabel));
-  return text;
+  drawing.line(doc::Role::kAxis, {kLeft, bottom}, {right, bottom});
+  for (double tick : roundTicks(f.x0, f.x1, chart.xTicks))
+    if (tick == std::round(tick))
+      drawing.text(doc::Role::kLabel, {f.x(tick), bottom + 17}, units::count(std::llround(tick)), doc::Anchor::kMiddle);
+  drawing.text(doc::Role::kLabel, {kLeft - 8, bottom + 17}, chart.xLabel, doc::Anchor::kEnd);
 }
 
-std::string hover(const LineChart& chart, const Frame& f, const std::vector<ChartPoint>& points) {
-  std::string text;
-  const std::size_t stride = points.size() / kMaxHover + 1;
+void area(doc::Drawing& drawing, const LineChart& chart, const Frame& f, const std::vector<ChartPoint>& below) {
+  doc::Shape shape{doc::Form::kPolygon, doc::Role::kArea};
   const double bottom = chart.height - kBottom;
-  const double strip =
-      (chart.width - kLeft - kRight) / static_cast<double>(std::max<std::size_t>(1, (points.size() + stride - 1) / stride));
-  for (std::size_t i = 0; i < points.size(); i += stride) {
-    const double x = f.x(points[i].x);
-    const double y = f.y(points[i].y);
-    const char* anchor = x < kLeft + 90 ? "start" : x > chart.width - 110 ? "end" : "middle";
-    text += fmt::format(
-        "<g class=h><rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{:.1f}\"/><g class=t><line x1=\"{:.1f}\" "
-        "x2=\"{:.1f}\" y1=\"{}\" y2=\"{:.1f}\"/><circle "
-        "cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/><text x=\"{:.1f}\" y=\"{}\" text-anchor={}>{} {} · {}</text></g></g>",
-        x - strip / 2, kTop - 12, strip, bottom - kTop + 12, x, x, kTop, bottom, x, y, x, kTop - 2, anchor,
-        html(chart.xLabel), countText(std::llround(points[i].x)), html(chart.text(points[i].y)));
-  }
-  return text;
+  shape.at.push_back({f.x(below.front().x), bottom});
+  for (const ChartPoint& p : below) shape.at.push_back({f.x(p.x), f.y(p.y)});
+  shape.at.push_back({f.x(below.back().x), bottom});
+  drawing.shapes.push_back(std::move(shape));
+}
+
+std::string readingText(const LineChart& chart, const ChartPoint& p) {
+  return fmt::format("{} {} · {}", chart.xLabel, units::count(std::llround(p.x)), valueText(chart, p.y));
 }
 
 }  // namespace
@@ -138,34 +127,67 @@ std::vector<double> roundTicks(double low, double high, int count) {
   return ticks;
 }
 
-std::string lineChart(const LineChart& chart) {
-  if (chart.points.empty()) return {};
+doc::Drawing lineDrawing(const LineChart& chart) {
+  doc::Drawing drawing;
+  if (chart.points.empty()) return drawing;
   std::vector<ChartPoint> points;
   std::copy_if(chart.points.begin(), chart.points.end(), std::back_inserter(points), finite);
   const Frame f = frameOf(chart);
-  std::string text =
-      fmt::format("<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"{}\">", chart.width, chart.height, html(chart.label));
-  text += axes(chart, f);
+  drawing.width = chart.width;
+  drawing.height = chart.height;
+  drawing.label = chart.label;
+  drawing.top = kTop;
+  drawing.bottom = chart.height - kBottom;
+  axes(drawing, chart, f);
   const std::vector<ChartPoint> drawn = thinned(points);
-  const bool smooth = chart.smooth && points.size() >= 40;
+  const bool smooth = chart.smooth && points.size() >= kFewestSmoothed;
   if (!drawn.empty()) {
-    text += fmt::format("<path class=area d=\"M{:.1f} {:.1f}", f.x(drawn.front().x), chart.height - kBottom);
-    for (const ChartPoint& p : smooth ? thinned(smoothed(points)) : drawn)
-      text += fmt::format("L{:.1f} {:.1f}", f.x(p.x), f.y(p.y));
-    text += fmt::format("L{:.1f} {:.1f}Z\"/>", f.x(drawn.back().x), chart.height - kBottom);
+    const std::vector<ChartPoint> strong = smooth ? thinned(smoothed(points)) : drawn;
+    area(drawing, chart, f, strong);
+    if (smooth) polyline(drawing, f, drawn, doc::Role::kFaint);
+    polyline(drawing, f, strong, doc::Role::kCurve);
   }
-  text += polyline(f, drawn, smooth ? "raw" : "line");
-  if (smooth) text += polyline(f, thinned(smoothed(points)), "line");
-  if (points.size() <= 40)
-    for (const ChartPoint& p : points)
-      text += fmt::format("<circle class=dot cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.4\"/>", f.x(p.x), f.y(p.y));
+  if (points.size() <= kFewPoints)
+    for (const ChartPoint& p : points) drawing.circle(doc::Role::kPoint, {f.x(p.x), f.y(p.y)}, 2.4);
   std::size_t marks = 0;
   for (const ChartPoint& p : chart.points) {
-    if (std::isfinite(p.y) || ++marks > 500) continue;
-    text += fmt::format("<path class=nan d=\"M{0:.1f} {1}l5 -9h-10z\"><title>{2} {3}: {4}</title></path>", f.x(p.x),
-                        kTop + 4, html(chart.xLabel), countText(std::llround(p.x)), numberText(p.y));
+    if (std::isfinite(p.y) || ++marks > kMaxMarks) continue;
+    const double x = f.x(p.x);
+    drawing.shapes.push_back({doc::Form::kPolygon,
+                              doc::Role::kNotFinite,
+                              {{x, kTop + 4}, {x + 5, kTop - 5}, {x - 5, kTop - 5}},
+                              0,
+                              {},
+                              doc::Anchor::kStart,
+                              {},
+                              readingText(chart, p)});
   }
-  return text + hover(chart, f, points) + "</svg>\n";
+  for (std::size_t i = 0; i < points.size(); i += points.size() / kMaxReadings + 1)
+    drawing.readings.push_back({{f.x(points[i].x), f.y(points[i].y)}, readingText(chart, points[i])});
+  return drawing;
+}
+
+doc::Figure lineFigure(const LineChart& chart, std::string title) {
+  doc::Figure figure{std::move(title), {}, lineDrawing(chart)};
+  const ChartPoint *low = nullptr, *high = nullptr;
+  std::int64_t notFinite = 0;
+  for (const ChartPoint& p : chart.points) {
+    if (!finite(p)) {
+      ++notFinite;
+      continue;
+    }
+    if (!low || p.y < low->y) low = &p;
+    if (!high || p.y > high->y) high = &p;
+  }
+  if (!low) return figure;
+  const ChartPoint &first = chart.points.front(), &last = chart.points.back();
+  figure.summary =
+      fmt::format("{} at {} {}, {} at {}; least {} at {}, largest {} at {}", valueText(chart, first.y), chart.xLabel,
+                  units::count(std::llround(first.x)), valueText(chart, last.y), units::count(std::llround(last.x)),
+                  valueText(chart, low->y), units::count(std::llround(low->x)), valueText(chart, high->y),
+                  units::count(std::llround(high->x)));
+  if (notFinite > 0) figure.summary += fmt::format("; {} not finite", units::count(notFinite));
+  return figure;
 }
 
 }  // namespace stepscope::storage

@@ -2,48 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
-#include "storage/report/format.h"
+#include "engine/snapshot/csv.h"
 #include "storage/weights_mark.h"
 
 namespace stepscope::storage {
 namespace {
 
-std::string field(const std::string& text) { return csvCell(text); }
-std::string field(std::int64_t value) { return fmt::format("{}", value); }
-std::string field(int value) { return fmt::format("{}", value); }
-std::string field(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return fmt::format("{}", value);
-}
-std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
-
-class Csv {
+// One line per row; where the weights are not the model's, every line says so.
+class MarkedCsv {
  public:
-  Csv(const ReportData& data, std::string_view header) : text_(header) {
-    const std::string mark = weightsMark(data.run.weights);
-    if (!mark.empty()) {
-      text_ += ",weights";
-      end_ = ',' + csvCell(mark);
-    }
-    text_ += "\r\n";
-  }
-  template <typename First, typename... Rest>
-  void line(const First& first, const Rest&... rest) {
-    text_ += field(first);
-    ((text_ += ',', text_ += field(rest)), ...);
-    text_ += end_ + "\r\n";
+  MarkedCsv(const ReportData& data, std::string_view header)
+      : mark_(weightsMark(data.run.weights)), csv_(std::string(header) + (mark_.empty() ? "" : ",weights")) {}
+  template <typename... Fields>
+  void line(const Fields&... fields) {
+    mark_.empty() ? csv_.line(fields...) : csv_.line(fields..., mark_);
   }
   template <typename... Fields>
   void statsLine(const TimeStats& t, double share, const Fields&... fields) {
     line(fields..., t.n, t.total, t.mean, t.median, t.p95, t.min, t.max, share);
   }
-  std::string take() { return std::move(text_); }
+  std::string take() { return std::move(csv_).take(); }
 
  private:
-  std::string text_, end_;
+  std::string mark_;
+  CsvTable csv_;
 };
 
 constexpr std::string_view kStatsColumns = "n,total_ns,mean_ns,median_ns,p95_ns,min_ns,max_ns,share";
@@ -51,9 +33,9 @@ constexpr std::string_view kStatsColumns = "n,total_ns,mean_ns,median_ns,p95_ns,
 }  // namespace
 
 std::string stepsCsv(const ReportData& data) {
-  Csv csv(data,
-          "step,loss,learning_rate,gradient_norm,updated,samples,tokens,begin_ns,ns,planned_bytes,peak_bytes,warm_up,"
-          "stopped_in,cpu_ns,wait_ns,speed,batch");
+  MarkedCsv csv(data,
+                "step,loss,learning_rate,gradient_norm,updated,samples,tokens,begin_ns,ns,planned_bytes,peak_bytes,warm_up,"
+                "stopped_in,cpu_ns,wait_ns,speed,batch");
   for (const StepRow& s : data.steps)
     csv.line(s.step, s.loss, s.learningRate, s.gradientNorm, s.updated ? 1 : 0, s.samples, s.tokens, s.beginNs, s.ns,
              s.plannedBytes, s.peakBytes, s.warmUp ? 1 : 0, s.stoppedIn ? 1 : 0, s.cpuNs, s.waitNs, s.speed, s.batch);
@@ -61,13 +43,14 @@ std::string stepsCsv(const ReportData& data) {
 }
 
 std::string opsCsv(const ReportData& data) {
-  Csv csv(data, fmt::format("op,phase,category,instructions,{}", kStatsColumns));
+  MarkedCsv csv(data, fmt::format("op,phase,category,instructions,{}", kStatsColumns));
   for (const OpTime& op : data.timing.ops) csv.statsLine(op.time, op.share, op.op, op.phase, op.category, op.instructions);
   return csv.take();
 }
 
 std::string instructionsCsv(const ReportData& data) {
-  Csv csv(data, fmt::format("position,node,op,label,phase,module_path,implementation,bytes_read,bytes_written,flops,{}",
+  MarkedCsv csv(data,
+                fmt::format("position,node,op,label,phase,module_path,implementation,bytes_read,bytes_written,flops,{}",
                             kStatsColumns));
   for (const InstructionTime& i : data.timing.instructions)
     csv.statsLine(i.time, i.share, i.position, i.node, i.op, i.label, i.phase, i.modulePath, i.implementation, i.bytesRead,
@@ -76,10 +59,11 @@ std::string instructionsCsv(const ReportData& data) {
 }
 
 std::string rooflineCsv(const ReportData& data) {
-  Csv csv(data,
-          "position,node,op,label,phase,category,implementation,flops,bytes,core_cache_bytes,shared_cache_bytes,memory_"
-          "bytes,intensity,roof_ns,bound_by,executions,"
-          "median_ns,share");
+  MarkedCsv csv(
+      data,
+      "position,node,op,label,phase,category,implementation,flops,bytes,core_cache_bytes,shared_cache_bytes,memory_"
+      "bytes,intensity,roof_ns,bound_by,executions,"
+      "median_ns,share");
   for (const RooflineRow& r : data.roofline.rows) {
     const InstructionTime& i = data.timing.instructions[r.instruction];
     csv.line(i.position, i.node, i.op, i.label, i.phase, i.category, i.implementation, i.flops, r.bytes, r.coreCacheBytes,
@@ -90,7 +74,7 @@ std::string rooflineCsv(const ReportData& data) {
 }
 
 std::string phasesCsv(const ReportData& data) {
-  Csv csv(data, "depth,name,begin_ns,ns,peak_bytes,count,error");
+  MarkedCsv csv(data, "depth,name,begin_ns,ns,peak_bytes,count,error");
   for (const PhaseRow& p : data.phases) csv.line(p.depth, p.name, p.beginNs, p.ns, p.peakBytes, p.count, p.error);
   return csv.take();
 }

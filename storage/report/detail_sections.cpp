@@ -1,32 +1,38 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "engine/snapshot/units.h"
 #include "storage/report/format.h"
 #include "storage/report/sections.h"
 
 namespace stepscope::storage {
 namespace {
 
+using doc::Cell;
+using doc::Column;
+using doc::Quantity;
+using doc::Style;
+using doc::Text;
+
 constexpr std::size_t kMaxAlerts = 200, kMaxSteps = 5000;
 
-std::string fact(std::string_view name, const std::string& value) {
-  return value.empty() ? "" : fmt::format("<dt>{}</dt><dd>{}</dd>", name, value);
+void addFact(doc::FactList& list, const char* name, Text value) {
+  if (!value.empty()) list.facts.push_back({name, std::move(value)});
 }
 
 std::string joined(const google::protobuf::RepeatedPtrField<std::string>& texts, const char* separator) {
   std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : separator) + html(text);
+  for (const std::string& text : texts) out += (out.empty() ? "" : separator) + text;
   return out;
 }
 
 std::string place(const AlertRow& alert) {
   std::string text;
   const auto add = [&](const char* what, std::int64_t value) {
-    if (value >= 0) text += fmt::format("{}{} {}", text.empty() ? "" : " · ", what, countText(value));
+    if (value >= 0) text += fmt::format("{}{} {}", text.empty() ? "" : " · ", what, units::count(value));
   };
   add("step", alert.step);
   add("instruction", alert.instruction);
@@ -34,125 +40,135 @@ std::string place(const AlertRow& alert) {
   return text;
 }
 
-std::string_view severityClass(std::string_view severity) {
-  return severity == "error" || severity == "warning" ? severity : "info";
-}
-
-std::string modelFacts(const ReportData& data) {
+doc::FactList modelFacts(const ReportData& data) {
   const snapshot::ModelInfo& m = data.modelInfo;
   std::string opsets;
   for (const auto& [domain, version] : std::map<std::string, int>(m.opsets().begin(), m.opsets().end()))
-    opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain.empty() ? "ai.onnx" : html(domain), version);
+    opsets += fmt::format("{}{} {}", opsets.empty() ? "" : ", ", domain.empty() ? "ai.onnx" : domain, version);
   std::int64_t trained = 0;
   for (const snapshot::ParameterInfo& p : m.parameters()) trained += p.trained() ? 1 : 0;
-  std::string inputs;
-  for (const snapshot::InputInfo& i : m.inputs())
-    inputs += fmt::format("{}<span class=mono>{}</span> {} [{}]{}", inputs.empty() ? "" : "<br>", htmlElided(i.name(), 60),
-                          html(i.dtype()), joined(i.dims(), ", "),
-                          i.role().empty() ? "" : fmt::format(" <span class=dim>{}</span>", html(i.role())));
-  return fact("File",
-              m.file_bytes() > 0 ? fmt::format("{}, {}", html(data.model), bytesText(m.file_bytes())) : html(data.model)) +
-         fact("Made by", html(m.producer())) + fact("Operator sets", opsets) +
-         fact("Nodes", m.node_count() > 0 ? countText(m.node_count()) : "") +
-         fact("Parameters", m.parameter_count() > 0
-                                ? fmt::format("{} elements in {} tensors, {} trained", countText(m.parameter_count()),
-                                              countText(m.parameters_size()), countText(trained))
-                                : "") +
-         fact("Inputs", inputs);
+  Text inputs;
+  for (const snapshot::InputInfo& i : m.inputs()) {
+    if (!inputs.empty()) inputs.add("\n");
+    inputs.add(elided(i.name(), 60), Style::kMono).add(fmt::format(" {} [{}]", i.dtype(), joined(i.dims(), ", ")));
+    if (!i.role().empty()) inputs.add(" " + i.role(), Style::kDim);
+  }
+  doc::FactList list{"Model", {}};
+  addFact(list, "File", m.file_bytes() > 0 ? fmt::format("{}, {}", data.model, units::bytes(m.file_bytes())) : data.model);
+  addFact(list, "Made by", m.producer());
+  addFact(list, "Operator sets", opsets);
+  addFact(list, "Nodes", m.node_count() > 0 ? units::count(m.node_count()) : "");
+  addFact(list, "Parameters",
+          m.parameter_count() > 0 ? fmt::format("{} elements in {} tensors, {} trained", units::count(m.parameter_count()),
+                                                units::count(m.parameters_size()), units::count(trained))
+                                  : "");
+  addFact(list, "Inputs", std::move(inputs));
+  return list;
+}
+
+doc::FactList machineFacts(const ReportData& data) {
+  const snapshot::MachineInfo& m = data.machine;
+  doc::FactList list{"Machine", {}};
+  addFact(list, "Processor", m.cpu());
+  addFact(list, "Cores", m.cores() > 0 ? fmt::format("{}, {} threads used", m.cores(), data.run.threads) : "");
+  addFact(list, "Features", joined(m.cpu_features(), " "));
+  addFact(list, "Memory", m.memory_bytes() > 0 ? units::bytes(m.memory_bytes()) : "");
+  addFact(list, "GPU", m.gpu().empty() ? fmt::format("none{}", m.gpu_note().empty() ? "" : ": " + m.gpu_note()) : m.gpu());
+  addFact(list, "Stepscope", m.version());
+  addFact(list, "Libraries", joined(m.libraries(), "\n"));
+  return list;
+}
+
+doc::Table optionTable() {
+  return {{{"Option", "name of the option", Quantity::kText, false, true},
+           {"value", "value in force", Quantity::kText, true, true},
+           {"default", "value without anybody setting it", Quantity::kText, true, true, true},
+           {"set by", "who chose the value", Quantity::kText, false, false, true},
+           {"effect", "what it changed in this build", Quantity::kText, true}},
+          {}};
 }
 
 }  // namespace
 
-std::string alertsSection(const ReportData& data) {
+MaybeSection alertsSection(const ReportData& data) {
   if (data.alerts.empty() && data.lost.empty()) return {};
-  std::string body = "<div style=\"margin-top:8px\">";
+  doc::Section section{"alerts", "Alerts", {}, {}, static_cast<std::int64_t>(data.alerts.size() + data.lost.size())};
+  doc::Notices notices;
   for (std::size_t i = 0; i < std::min(data.alerts.size(), kMaxAlerts); ++i) {
     const AlertRow& alert = data.alerts[i];
-    body += fmt::format("<div class=alert><span class=\"chip {}\">{}</span><p>{}</p><span class=at>{}</span></div>\n",
-                        severityClass(alert.severity), severityClass(alert.severity), html(alert.message), place(alert));
+    const bool error = alert.severity == "error", warning = alert.severity == "warning";
+    notices.notices.push_back({error     ? "error"
+                               : warning ? "warning"
+                                         : "info",
+                               error     ? "error"
+                               : warning ? "warn"
+                                         : "muted",
+                               alert.message, place(alert)});
   }
   for (const LostRow& lost : data.lost)
-    body += fmt::format(
-        "<div class=alert><span class=\"chip warning\">lost</span><p>{} {} not recorded: {}; {}</p><span "
-        "class=at>{}</span></div>\n",
-        countText(lost.amount), html(lost.what), html(lost.reason), html(lost.advice),
-        lost.firstStep >= 0 ? fmt::format("steps {} to {}", lost.firstStep, lost.lastStep) : "");
-  body += "</div>";
+    notices.notices.push_back(
+        {"lost", "warn",
+         fmt::format("{} {} not recorded: {}; {}", units::count(lost.amount), lost.what, lost.reason, lost.advice),
+         lost.firstStep >= 0 ? fmt::format("steps {} to {}", lost.firstStep, lost.lastStep) : ""});
+  section.blocks.emplace_back(std::move(notices));
   if (data.alerts.size() > kMaxAlerts)
-    body += fmt::format("<p class=sub>{} more are in the project.</p>",
-                        countText(static_cast<std::int64_t>(data.alerts.size() - kMaxAlerts)));
-  return section("alerts", "Alerts", "", body);
+    section.blocks.emplace_back(doc::Paragraph{
+        fmt::format("{} more are in the project.", units::count(static_cast<std::int64_t>(data.alerts.size() - kMaxAlerts))),
+        doc::Paragraph::Kind::kExplains});
+  return section;
 }
 
-std::string optionsSection(const ReportData& data) {
+MaybeSection optionsSection(const ReportData& data) {
   if (data.options.empty()) return {};
-  const auto table = [](const std::string& rows) {
-    return fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-                       head("Option", "name of the option", false), head("value", "value in force", false),
-                       head("default", "value without anybody setting it", false),
-                       head("set by", "who chose the value", false), head("effect", "what it changed in this build", false),
-                       rows);
-  };
-  std::string set, others;
-  std::size_t otherCount = 0;
+  doc::Table set = optionTable(), others = optionTable();
   for (const OptionRow& o : data.options) {
-    const bool chosen = o.setBy != "default";
-    std::string& rows = chosen ? set : others;
-    otherCount += chosen ? 0 : 1;
-    rows += fmt::format(
-        "<tr title=\"{}\"><td class=\"l mono\">{}</td><td class=\"l w mono\">{}</td><td class=\"l w dim mono\">{}</td><td "
-        "class=\"l dim\">{}</td><td class=\"l w\">{}</td></tr>\n",
-        html(o.doc), htmlElided(o.name, 48), htmlElided(withoutFolders(o.value), 80),
-        htmlElided(withoutFolders(o.defaultValue), 60), html(o.setBy), html(o.effect));
+    doc::Table& table = o.setBy != "default" ? set : others;
+    table.rows.push_back({Cell(elided(o.name, 48)).withTooltip(o.doc), elided(withoutFolders(o.value), 80),
+                          elided(withoutFolders(o.defaultValue), 60), o.setBy, o.effect});
   }
-  std::string body = set.empty() ? emptyNote("Every option has its default value.") : table(set);
-  if (otherCount > 0)
-    body += fmt::format("<details style=\"margin-top:14px\"><summary>{} options at their default</summary>{}</details>",
-                        otherCount, table(others));
-  return section("options", "Options", "What was set, by whom, and what it changed in this build.", body);
+  doc::Section section{"options", "Options", "What was set, by whom, and what it changed in this build.", {}};
+  if (set.rows.empty())
+    section.blocks.emplace_back(doc::Paragraph{"Every option has its default value.", doc::Paragraph::Kind::kEmpty});
+  else
+    section.blocks.emplace_back(std::move(set));
+  if (!others.rows.empty()) {
+    others.folded = fmt::format("{} options at their default", others.rows.size());
+    section.blocks.emplace_back(std::move(others));
+  }
+  return section;
 }
 
-std::string machineSection(const ReportData& data) {
-  const snapshot::MachineInfo& m = data.machine;
-  const std::string machine =
-      fact("Processor", html(m.cpu())) +
-      fact("Cores", m.cores() > 0 ? fmt::format("{}, {} threads used", m.cores(), data.run.threads) : "") +
-      fact("Features", joined(m.cpu_features(), " ")) +
-      fact("Memory", m.memory_bytes() > 0 ? bytesText(m.memory_bytes()) : "") +
-      fact("GPU",
-           m.gpu().empty() ? fmt::format("none{}", m.gpu_note().empty() ? "" : ": " + html(m.gpu_note())) : html(m.gpu())) +
-      fact("Stepscope", html(m.version())) + fact("Libraries", joined(m.libraries(), "<br>"));
-  return section("machine", "Model and machine", "",
-                 fmt::format("<div class=two><div><h3>Model</h3><dl class=kv>{}</dl></div><div><h3>Machine</h3><dl "
-                             "class=kv>{}</dl></div></div>",
-                             modelFacts(data), machine));
+MaybeSection machineSection(const ReportData& data) {
+  return doc::Section{"machine", "Model and machine", {}, {doc::FactLists{{modelFacts(data), machineFacts(data)}}}};
 }
 
-std::string stepsSection(const ReportData& data) {
+MaybeSection stepsSection(const ReportData& data) {
   if (data.steps.empty()) return {};
-  std::string rows;
+  const bool tokens = data.steps.back().tokens > 0;
+  doc::Table table{
+      {{"step", "micro step number", Quantity::kCount},
+       {"loss", "value that is minimised", Quantity::kNumber},
+       {"gradient norm", "global norm before clipping", Quantity::kNumber},
+       {"learning rate", "in force at this step", Quantity::kNumber},
+       {"time", "wall time of the step", Quantity::kTime},
+       {tokens ? "tokens" : "samples", tokens ? "tokens in the batch" : "samples in the batch", Quantity::kCount},
+       {"peak", "measured by touched pages", Quantity::kBytes},
+       {"batch", "entry of the data; its marks: warm-up, and stopped where the time includes waiting"}},
+      {}};
   const std::size_t stride = data.steps.size() / kMaxSteps + 1;
   for (std::size_t i = 0; i < data.steps.size(); i += stride) {
     const StepRow& s = data.steps[i];
+    Text batch = elided(s.batch, 40);
+    if (s.warmUp) batch.add(" ").add("warm-up", Style::kChip);
+    if (s.stoppedIn) batch.add(" ").add("stopped", Style::kChip);
     const bool bad = s.loss && !std::isfinite(*s.loss);
-    rows += fmt::format("<tr><td>{}</td><td{}>{}</td><td>{}</td><td>{}</td>{}<td>{}</td>{}<td class=l>{}{}{}</td></tr>\n",
-                        countText(s.step), bad ? " class=bad" : "", s.loss ? numberText(*s.loss) : "",
-                        s.gradientNorm ? numberText(*s.gradientNorm) : "", numberText(s.learningRate),
-                        timeCell(static_cast<double>(s.ns)), s.tokens > 0 ? countText(s.tokens) : countText(s.samples),
-                        bytesCell(s.peakBytes), htmlElided(s.batch, 40), s.warmUp ? " <span class=chip>warm-up</span>" : "",
-                        s.stoppedIn ? " <span class=chip title=\"its time includes the waiting\">stopped</span>" : "");
+    table.rows.push_back({s.step, bad ? Cell(Text().add(units::numberShort(*s.loss), Style::kBad)) : Cell(s.loss),
+                          s.gradientNorm, s.learningRate, s.ns, s.tokens > 0 ? s.tokens : s.samples, s.peakBytes,
+                          std::move(batch)});
   }
-  const bool tokens = data.steps.back().tokens > 0;
-  const std::string table =
-      fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-                  head("step", "micro step number"), head("loss", "value that is minimised"),
-                  head("gradient norm", "global norm before clipping"), head("learning rate", "in force at this step"),
-                  head("time", "wall time of the step"),
-                  tokens ? head("tokens", "tokens in the batch") : head("samples", "samples in the batch"),
-                  head("peak", "measured by touched pages"), head("batch", "entry of the data", false), rows);
-  std::string summary = fmt::format("{} steps", countText(static_cast<std::int64_t>(data.steps.size())));
-  if (stride > 1) summary += fmt::format(", every {}th shown", stride);
-  return section("steps", "Steps", "", fmt::format("<details><summary>{}</summary>{}</details>", summary, table));
+  table.folded = fmt::format("{} steps", units::count(static_cast<std::int64_t>(data.steps.size())));
+  if (stride > 1) table.folded += fmt::format(", every {}th shown", stride);
+  return doc::Section{"steps", "Steps", {}, {std::move(table)}};
 }
 
 }  // namespace stepscope::storage

@@ -11,12 +11,6 @@
 namespace stepscope::storage {
 namespace {
 
-// Four digits at most before the unit, three after rounding: 1.234, 12.34, 123.4.
-std::string scaled(double value) {
-  const double size = std::abs(value);
-  return size >= 99.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
-}
-
 // Reads one code point; invalid bytes read as U+FFFD, one at a time.
 char32_t nextCodePoint(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0; };
@@ -85,45 +79,6 @@ std::string escapeEntities(std::string_view text) {
 
 }  // namespace
 
-std::string timeText(double ns) {
-  const double size = std::abs(ns);
-  if (size < 999.5) return fmt::format("{:.0f} ns", ns);
-  if (size < 999.95e3) return scaled(ns / 1e3) + " µs";
-  if (size < 999.95e6) return scaled(ns / 1e6) + " ms";
-  return scaled(ns / 1e9) + " s";
-}
-
-std::string bytesText(std::int64_t bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-  double value = static_cast<double>(bytes);
-  if (std::abs(value) < 1024) return fmt::format("{} B", bytes);
-  std::size_t unit = 0;
-  for (value /= 1024; std::abs(value) >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return fmt::format("{:.{}f} {}", value, std::abs(value) < 9.995 ? 2 : 1, kUnits[unit]);
-}
-
-std::string countText(std::int64_t value) {
-  const std::string digits = fmt::format("{}", value);
-  const std::size_t sign = value < 0 ? 1 : 0;
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > sign && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-std::string numberText(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "∞" : "−∞";
-  return fmt::format("{:.5g}", value);
-}
-
-std::string percentText(double ratio) {
-  if (ratio > 0 && ratio < 0.0005) return "<0.1 %";
-  return fmt::format("{:.1f} %", ratio * 100);
-}
-
 std::string dateText(std::int64_t unixNs) {
   constexpr std::int64_t kLatest = std::int64_t{253402300799};  // the year 9999: the number may be anything
   const std::int64_t seconds = unixNs / 1'000'000'000;
@@ -158,25 +113,6 @@ std::string elided(std::string_view text, std::size_t limit) {
 }
 
 std::string html(std::string_view text) { return escapeEntities(visibleText(text)); }
-std::string htmlElided(std::string_view text, std::size_t limit) { return escapeEntities(elided(text, limit)); }
-
-std::string csvCell(std::string_view text) {
-  std::string cell;
-  if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) cell += '\'';
-  bool quote = false;
-  for (char c : text) {
-    if (c == '\0') continue;  // no reader of CSV takes it
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7f) {  // a terminal that shows the file obeys them
-      cell += fmt::format("\\x{:02x}", byte);
-      continue;
-    }
-    quote = quote || c == '"' || c == ',' || c == '\n' || c == '\r';
-    if (c == '"') cell += '"';
-    cell += c;
-  }
-  return quote ? fmt::format("\"{}\"", cell) : cell;
-}
 
 std::string fileNameOf(std::string_view path) {
   const std::size_t slash = path.find_last_of("/\\");

@@ -9,8 +9,10 @@
 
 #include "storage/report/csv_report.h"
 #include "storage/report/data.h"
-#include "storage/report/html_report.h"
+#include "storage/report/html_writer.h"
 #include "storage/report/json_report.h"
+#include "storage/report/run_document.h"
+#include "storage/report/text_writer.h"
 #include "storage/report/trace_report.h"
 
 namespace stepscope::storage {
@@ -18,15 +20,16 @@ namespace {
 
 Result<std::string> contents(const Project& project, std::int64_t run, const std::string& path) {
   const auto endsWith = [&](std::string_view ending) { return path.ends_with(ending); };
-  const bool known = endsWith(".html") || endsWith(".json") || endsWith(".csv");
+  const bool known = endsWith(".html") || endsWith(".txt") || endsWith(".json") || endsWith(".csv");
   if (!known)
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("report '{}': unknown ending; expected .html, .json, .csv, "
+                fmt::format("report '{}': unknown ending; expected .html, .txt, .json, .csv, "
                             ".ops.csv, .instructions.csv, .roofline.csv, .phases.csv or .trace.json",
                             path));
   SS_STORE_ASSIGN(const ReportData data, readReportData(project, run));
   if (endsWith(".trace.json")) return traceReport(project, data);
-  if (endsWith(".html")) return htmlReport(data);
+  if (endsWith(".html")) return htmlOf(runDocument(data));
+  if (endsWith(".txt")) return plainTextOf(runDocument(data));
   if (endsWith(".json")) return jsonReport(data);
   if (endsWith(".ops.csv")) return opsCsv(data);
   if (endsWith(".instructions.csv")) return instructionsCsv(data);
@@ -35,15 +38,17 @@ Result<std::string> contents(const Project& project, std::int64_t run, const std
   return stepsCsv(data);
 }
 
-}  // namespace
-
-Status writeReport(const Project& project, std::int64_t run, const std::filesystem::path& path) {
+Status checkPlace(const std::filesystem::path& path) {
   std::error_code error;
   const auto there = std::filesystem::symlink_status(path, error);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there) && !std::filesystem::is_symlink(there))
     return fail(ErrorCode::kIo,
                 fmt::format("report '{}': is no regular file; expected a file or a new name", path.string()));
-  SS_STORE_ASSIGN(const std::string text, contents(project, run, path.string()));
+  return {};
+}
+
+// Under a temporary name first.
+Status writeWhole(const std::string& text, const std::filesystem::path& path) {
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", getpid());
   {
@@ -58,11 +63,28 @@ Status writeReport(const Project& project, std::int64_t run, const std::filesyst
                   fmt::format("report '{}': {}; expected a writable folder", path.string(), std::strerror(reason)));
     }
   }
+  std::error_code error;
   std::filesystem::rename(temporary, path, error);
   if (!error) return {};
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
   return fail(ErrorCode::kIo, fmt::format("report '{}': {}; expected a writable place", path.string(), error.message()));
+}
+
+}  // namespace
+
+Status writeReport(const Project& project, std::int64_t run, const std::filesystem::path& path) {
+  SS_STORE_TRY(checkPlace(path));
+  SS_STORE_ASSIGN(const std::string text, contents(project, run, path.string()));
+  return writeWhole(text, path);
+}
+
+Status writeReport(const doc::Document& document, const std::filesystem::path& path) {
+  SS_STORE_TRY(checkPlace(path));
+  if (path.extension() == ".html") return writeWhole(htmlOf(document), path);
+  if (path.extension() == ".txt") return writeWhole(plainTextOf(document), path);
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("report '{}': unknown ending; expected .html or .txt", path.string()));
 }
 
 }  // namespace stepscope::storage

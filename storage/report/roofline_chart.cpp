@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "engine/snapshot/units.h"
 #include "storage/report/format.h"
-#include "storage/report/sections.h"
 
 namespace stepscope::storage {
 namespace {
@@ -69,38 +69,29 @@ Frame frameOf(const std::vector<Dot>& dots, const std::vector<PeakRow>& peaks) {
 
 std::string decade(int power, int unit) {
   const int shown = power - unit;
-  return shown >= 0 && shown < 4 ? countText(std::llround(std::pow(10.0, shown)))
+  return shown >= 0 && shown < 4 ? units::count(std::llround(std::pow(10.0, shown)))
                                  : fmt::format("{:g}", std::pow(10.0, shown));
 }
 
-std::string axes(const Frame& f) {
-  std::string text;
-  const double bottom = kHeight - kBottom;
+void axes(doc::Drawing& drawing, const Frame& f) {
+  const double bottom = kHeight - kBottom, right = kWidth - kRight;
   for (int power = static_cast<int>(std::ceil(f.y0)); power <= f.y1; ++power) {
     const double y = f.y(std::pow(10.0, power));
-    text += fmt::format(
-        "<line class=grid x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
-        "text-anchor=end>{5}</text>",
-        kLeft, kWidth - kRight, y, kLeft - 8, y + 4, decade(power, 9));
+    drawing.line(doc::Role::kGrid, {kLeft, y}, {right, y});
+    drawing.text(doc::Role::kLabel, {kLeft - 8, y + 4}, decade(power, 9), doc::Anchor::kEnd);
   }
   for (int power = static_cast<int>(f.x0); power <= f.x1; ++power) {
     const double x = f.x(std::pow(10.0, power));
-    text += fmt::format(
-        "<line class=grid x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{0:.1f}\" y=\"{3}\" "
-        "text-anchor=middle>{4}</text>",
-        x, kTop, bottom, bottom + 16, decade(power, 0));
+    drawing.line(doc::Role::kGrid, {x, kTop}, {x, bottom});
+    drawing.text(doc::Role::kLabel, {x, bottom + 16}, decade(power, 0), doc::Anchor::kMiddle);
   }
-  text += fmt::format("<line class=axis x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft, kWidth - kRight, bottom);
-  text += fmt::format(
-      "<text x=\"{}\" y=\"{}\" text-anchor=end>operations per byte</text><text x=\"{}\" y=\"{}\" "
-      "text-anchor=end>GFLOP/s</text>",
-      kWidth - kRight, bottom + 33, kLeft - 8, kTop - 6);
-  return text;
+  drawing.line(doc::Role::kAxis, {kLeft, bottom}, {right, bottom});
+  drawing.text(doc::Role::kLabel, {right, bottom + 33}, "operations per byte", doc::Anchor::kEnd);
+  drawing.text(doc::Role::kLabel, {kLeft - 8, kTop - 6}, "GFLOP/s", doc::Anchor::kEnd);
 }
 
 // Each level's roof ends where arithmetic takes over; names stand along the lines, away from each other.
-std::string roofs(const Frame& f, const std::vector<PeakRow>& peaks) {
-  std::string text;
+void roofs(doc::Drawing& drawing, const Frame& f, const std::vector<PeakRow>& peaks) {
   const double compute = peaks.front().perSecond, left = std::pow(10.0, f.x0), right = std::pow(10.0, f.x1);
   double ridge = left;
   int number = 0;
@@ -110,53 +101,44 @@ std::string roofs(const Frame& f, const std::vector<PeakRow>& peaks) {
     const double begin = std::max(left, std::pow(10.0, f.y0) / peak.perSecond);
     if (begin >= end) continue;
     if (ridge == left || end < ridge) ridge = end;
-    text += fmt::format("<line class=roof x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", f.x(begin),
-                        f.y(begin * peak.perSecond), f.x(end), f.y(end * peak.perSecond));
+    drawing.line(doc::Role::kRoof, {f.x(begin), f.y(begin * peak.perSecond)}, {f.x(end), f.y(end * peak.perSecond)});
     const bool last = &peak == &peaks.back();  // has room below its line, the others above theirs
     const double at = std::pow(10.0, std::log10(end) - (0.22 + 0.33 * number++) * (std::log10(end) - std::log10(begin)));
-    text += fmt::format("<text class=halo x=\"{:.1f}\" y=\"{:.1f}\"{}>{} {:.3g} GB/s</text>", f.x(at) + (last ? 8 : -6),
-                        f.y(at * peak.perSecond) + (last ? 12 : -4), last ? "" : " text-anchor=end", html(peak.name),
-                        peak.perSecond * 1e-9);
+    drawing.text(doc::Role::kHalo, {f.x(at) + (last ? 8 : -6), f.y(at * peak.perSecond) + (last ? 12 : -4)},
+                 peak.name + ' ' + units::byteRate(peak.perSecond, 1e9), last ? doc::Anchor::kStart : doc::Anchor::kEnd);
   }
-  if (compute > 0)
-    text += fmt::format(
-        "<line class=roof x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/><text class=halo x=\"{2}\" y=\"{3:.1f}\" "
-        "text-anchor=end>compute "
-        "{4:.4g} "
-        "GFLOP/s</text>",
-        f.x(ridge), f.y(compute), kWidth - kRight, f.y(compute) - 6, compute * 1e-9);
-  return text;
-}
-
-std::string legend(const std::vector<Dot>& dots) {
-  std::set<std::string_view> present;
-  for (const Dot& dot : dots) present.insert(categoryToken(dot.instruction->category));
-  std::string text;
-  for (const std::string_view category : present)
-    text += fmt::format("<span><i class=k style=\"background:var(--{0})\"></i>{0}</span>", category);
-  return fmt::format("<div class=legend>{}</div>", text);
+  if (!(compute > 0)) return;
+  drawing.line(doc::Role::kRoof, {f.x(ridge), f.y(compute)}, {kWidth - kRight, f.y(compute)});
+  drawing.text(doc::Role::kHalo, {kWidth - kRight, f.y(compute) - 6}, "compute " + units::flopRate(compute, 1e9),
+               doc::Anchor::kEnd);
 }
 
 }  // namespace
 
-std::string rooflineChart(const ReportData& data) {
+doc::Legend rooflineLegend(const ReportData& data) {
+  std::set<doc::Colour> present;
+  for (const Dot& dot : dotsOf(data)) present.insert(doc::categoryColour(dot.instruction->category));
+  doc::Legend legend;
+  for (const doc::Colour category : present) legend.items.push_back({category, std::string(category), {}, {}});
+  return legend;
+}
+
+doc::Drawing rooflineDrawing(const ReportData& data) {
   const std::vector<Dot> dots = dotsOf(data);
-  if (dots.empty() || data.roofline.peaks.empty()) return {};
+  doc::Drawing drawing{kWidth, kHeight, "Operations per second over operations per byte"};
+  if (dots.empty() || data.roofline.peaks.empty()) return drawing;
   const Frame f = frameOf(dots, data.roofline.peaks);
   double total = 0;
   for (const Dot& dot : dots) total += dot.ns;
-  std::string marks;
+  axes(drawing, f);
   for (const Dot& dot : dots)
-    marks += fmt::format(
-        "<circle class=spot cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" style=\"fill:var(--{})\"><title>{} {} · {} · {} of its "
-        "roof · bound by "
-        "{}</title></circle>",
-        f.x(dot.intensity), f.y(dot.rate), 2.4 + 14 * std::sqrt(dot.ns / total), categoryToken(dot.instruction->category),
-        dot.instruction->position, htmlElided(dot.instruction->label, 60), timeText(dot.ns), percentText(*dot.row->share),
-        html(dot.row->boundBy));
-  return fmt::format(
-      "<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"operations per second over operations per byte\">{}{}{}</svg>{}",
-      kWidth, kHeight, axes(f), marks, roofs(f, data.roofline.peaks), legend(dots));
+    drawing.circle(doc::Role::kSpot, {f.x(dot.intensity), f.y(dot.rate)}, 2.4 + 14 * std::sqrt(dot.ns / total),
+                   doc::categoryColour(dot.instruction->category),
+                   fmt::format("{} {} · {} · {} of its roof · bound by {}", dot.instruction->position,
+                               elided(dot.instruction->label, 60), units::time(dot.ns), units::percent(*dot.row->share),
+                               dot.row->boundBy));
+  roofs(drawing, f, data.roofline.peaks);
+  return drawing;
 }
 
 }  // namespace stepscope::storage

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "engine/snapshot/units.h"
 #include "storage/report/format.h"
 #include "storage/report/roofline_chart.h"
 #include "storage/report/sections.h"
@@ -11,21 +12,20 @@
 namespace stepscope::storage {
 namespace {
 
+using doc::Quantity;
+
 constexpr std::size_t kShown = 25;
 
 const InstructionTime& timeOf(const ReportData& data, const RooflineRow& row) {
   return data.timing.instructions[row.instruction];
 }
 
-// A share above 100 % is shown as it is: the operands were nearer than the model of the caches says.
-std::string shareText(double share) { return fmt::format("<td title=\"{:.4f}\">{}</td>", share, percentText(share)); }
-
 std::string peaksText(const ReportData& data) {
   std::string text = "Measured peak of this machine: ";
   for (const PeakRow& peak : data.roofline.peaks)
-    text += peak.name == kCompute ? fmt::format("{:.4g} GFLOP/s in matrix products of 1,024³", peak.perSecond * 1e-9)
-                                  : fmt::format(", {:.3g} GB/s from {}{}", peak.perSecond * 1e-9, html(peak.name),
-                                                peak.capacity > 0 ? " of " + bytesText(peak.capacity) : "");
+    text += peak.name == kCompute ? units::flopRate(peak.perSecond, 1e9) + " in matrix products of 1,024³"
+                                  : fmt::format(", {} from {}{}", units::byteRate(peak.perSecond, 1e9), peak.name,
+                                                peak.capacity > 0 ? " of " + units::bytes(peak.capacity) : "");
   const int threads = data.roofline.peaks.front().threads;
   return text + fmt::format(", {} thread{}. An instruction’s roof is the least time that these allow.", threads,
                             threads == 1 ? "" : "s");
@@ -36,7 +36,7 @@ struct Group {
   double roof = 0, median = 0;
 };
 
-std::string boundTable(const ReportData& data) {
+doc::Table boundTable(const ReportData& data) {
   std::map<std::string_view, Group> groups;
   Group all;
   for (const RooflineRow& row : data.roofline.rows) {
@@ -47,81 +47,82 @@ std::string boundTable(const ReportData& data) {
       group->median += static_cast<double>(timeOf(data, row).time.median);
     }
   }
-  const auto cells = [&](const Group& g) {
-    return fmt::format("<td>{}</td>{}{}{}{}", countText(g.instructions), timeCell(g.median), timeCell(g.roof),
-                       shareText(g.roof / g.median), timeCell(std::max(0.0, g.median - g.roof)));
+  doc::Table table{
+      {{"Bound by",
+        "what takes the least time that the machine allows: arithmetic, or the level of memory that delivers the operands"},
+       {"instructions", "instructions of the plan that were recorded", Quantity::kCount},
+       {"median", "sum of their median times", Quantity::kTime},
+       {"roof", "sum of their least times", Quantity::kTime},
+       {"of roof", "least time divided by median time: 100 % = as fast as the machine allows", Quantity::kShare},
+       {"above roof", "median time minus least time", Quantity::kTime}},
+      {}};
+  const auto add = [&table](doc::Text name, const Group& g) {
+    table.rows.push_back(
+        {std::move(name), g.instructions, g.median, g.roof, g.roof / g.median, std::max(0.0, g.median - g.roof)});
   };
-  std::string rows;
   for (const PeakRow& peak : data.roofline.peaks)
-    if (const auto found = groups.find(peak.name); found != groups.end())
-      rows += fmt::format("<tr><td class=l>{}</td>{}</tr>\n", html(peak.name), cells(found->second));
-  rows += fmt::format("<tr><td class=l><b>one step</b></td>{}</tr>\n", cells(all));
-  return fmt::format(
-      "<div class=scroll><table><thead><tr>{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-      head(
-          "Bound by",
-          "what takes the least time that the machine allows: arithmetic, or the level of memory that delivers the operands",
-          false),
-      head("instructions", "instructions of the plan that were recorded"), head("median", "sum of their median times"),
-      head("roof", "sum of their least times"),
-      head("of roof", "least time divided by median time: 100 % = as fast as the machine allows"),
-      head("above roof", "median time minus least time"), rows);
+    if (const auto found = groups.find(peak.name); found != groups.end()) add(peak.name, found->second);
+  add(doc::Text().add("one step", doc::Style::kStrong), all);
+  return table;
 }
 
-std::string slowTable(const ReportData& data) {
+doc::Table slowTable(const ReportData& data) {
   std::vector<const RooflineRow*> slowest;
   for (const RooflineRow& row : data.roofline.rows)
     if (row.share && row.aboveNs > 0) slowest.push_back(&row);
   std::stable_sort(slowest.begin(), slowest.end(), [](const auto* a, const auto* b) { return a->aboveNs > b->aboveNs; });
   slowest.resize(std::min(slowest.size(), kShown));
-  std::string rows;
+  // A share above 100 % is shown as it is: the operands were nearer than the model of the caches says.
+  doc::Table table{{{"#", "position in the execution plan", Quantity::kCount},
+                    {"Instruction", "operator, name, module and part of the step", Quantity::kText, true},
+                    {"above roof", "median time minus least time: what there is to win", Quantity::kTime},
+                    {"median", "half of the executions are shorter", Quantity::kTime},
+                    {"roof", "least time that the machine allows", Quantity::kTime},
+                    {"of roof", "least time divided by median time", Quantity::kShare},
+                    {"bound by", "what takes the least time"},
+                    {"op/byte", "operations per byte read or written; a multiply-add counts as two", Quantity::kNumber},
+                    {"compute", "operations per second at the median", Quantity::kFlopRate},
+                    {"traffic", "bytes read and written per second at the median", Quantity::kByteRate},
+                    {"kernel", "implementation that was chosen", Quantity::kText, true, true, true}},
+                   {}};
   for (const RooflineRow* row : slowest) {
     const InstructionTime& i = timeOf(data, *row);
-    const auto median = static_cast<double>(i.time.median);
-    const std::string where = i.modulePath.empty() ? i.phase : i.modulePath + " · " + i.phase;
-    rows += fmt::format(
-        "<tr><td>{}</td><td class=\"l cut\" title=\"{}\"><i class=k style=\"background:var(--{})\"></i>{}<br><span "
-        "class=\"dim "
-        "under\">{}</span></td>",
-        i.position, html(i.label), categoryToken(i.category), htmlElided(withoutOwnDomain(i.label), 60),
-        htmlElided(where, 60));
-    rows += timeCell(row->aboveNs) + timeCell(median) + timeCell(row->roofNs) + shareText(*row->share);
-    rows += fmt::format(
-        "<td class=l>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"l dim mono cut\" title=\"{}\">{}</td></tr>\n",
-        html(row->boundBy), row->intensity && *row->intensity > 0 ? fmt::format("{:.3g}", *row->intensity) : "–",
-        rate(i.flops, median, "GFLOP/s"), rate(static_cast<double>(row->bytes), median, "GB/s"), html(i.implementation),
-        htmlElided(i.implementation, 40));
+    const double perSecond = i.time.median > 0 ? 1e9 / static_cast<double>(i.time.median) : 0;
+    const bool computes = row->intensity && *row->intensity > 0;
+    table.rows.push_back({i.position, instructionCell(i, doc::categoryColour(i.category)), row->aboveNs, i.time.median,
+                          row->roofNs, *row->share, row->boundBy, computes ? doc::Cell(row->intensity) : doc::Cell("–"),
+                          i.flops * perSecond, static_cast<double>(row->bytes) * perSecond, elided(i.implementation, 60)});
   }
-  if (rows.empty()) return {};
-  return fmt::format(
-      "<h3>Most time above their roof</h3><div "
-      "class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-      head("#", "position in the execution plan"), head("Instruction", "operator, name, module and part of the step", false),
-      head("above roof", "median time minus least time: what there is to win"),
-      head("median", "half of the executions are shorter"), head("roof", "least time that the machine allows"),
-      head("of roof", "least time divided by median time"), head("bound by", "what takes the least time", false),
-      head("op/byte", "operations per byte read or written; a multiply-add counts as two"),
-      head("compute", "operations per second at the median"),
-      head("traffic", "bytes read and written per second at the median"),
-      head("kernel", "implementation that was chosen", false), rows);
+  return table;
 }
 
 }  // namespace
 
-std::string rooflineSection(const ReportData& data) {
+MaybeSection rooflineSection(const ReportData& data) {
   if (data.steps.empty()) return {};
   if (data.roofline.peaks.empty())
-    return section("roofline", "Roofline", "",
-                   emptyNote("The peak of the machine was not measured. Set the option roofline (train --roofline on; it "
-                             "costs 0.3 s once) to see "
-                             "each instruction beside it."));
+    return doc::emptySection("roofline", "Roofline",
+                             "The peak of the machine was not measured. Set the option roofline (train --roofline on; it "
+                             "costs 0.3 s once) to see each instruction beside it.");
   const bool measured = std::any_of(data.roofline.rows.begin(), data.roofline.rows.end(),
                                     [](const RooflineRow& row) { return row.share.has_value(); });
-  if (!measured)
-    return section(
-        "roofline", "Roofline", peaksText(data),
-        emptyNote("No instruction times were recorded. Turn recording on (it costs at most 2 % of a step) to fill this."));
-  return section("roofline", "Roofline", peaksText(data), rooflineChart(data) + boundTable(data) + slowTable(data));
+  doc::Section section{"roofline", "Roofline", peaksText(data), {}};
+  if (!measured) {
+    section.blocks.emplace_back(doc::Paragraph{
+        "No instruction times were recorded. Turn recording on (it costs at most 2 % of a step) to fill this.",
+        doc::Paragraph::Kind::kEmpty});
+    return section;
+  }
+  if (doc::Drawing drawing = rooflineDrawing(data); !drawing.empty()) {
+    section.blocks.emplace_back(doc::Figure{{}, {}, std::move(drawing)});
+    section.blocks.emplace_back(rooflineLegend(data));
+  }
+  section.blocks.emplace_back(boundTable(data));
+  if (doc::Table slow = slowTable(data); !slow.rows.empty()) {
+    section.blocks.emplace_back(doc::Heading{"Most time above their roof"});
+    section.blocks.emplace_back(std::move(slow));
+  }
+  return section;
 }
 
 }  // namespace stepscope::storage

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/snapshot/units.h"
 #include "storage/bounded.h"
 #include "storage/report/chart.h"
 #include "storage/report/format.h"
@@ -16,10 +17,10 @@ constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxBoxes = 4000;
 
 std::string tooltip(const PhaseRow& phase) {
-  std::string text = fmt::format("{}\n{}", html(phase.name), timeText(static_cast<double>(phase.ns)));
-  if (phase.count > 0) text += fmt::format("\n{} items", countText(phase.count));
-  if (phase.peakBytes > 0) text += fmt::format("\nmemory at its end {}", bytesText(phase.peakBytes));
-  if (!phase.error.empty()) text += fmt::format("\nfailed: {}", html(phase.error));
+  std::string text = fmt::format("{}\n{}", phase.name, units::time(phase.ns));
+  if (phase.count > 0) text += fmt::format("\n{} items", units::count(phase.count));
+  if (phase.peakBytes > 0) text += fmt::format("\nmemory at its end {}", units::bytes(phase.peakBytes));
+  if (!phase.error.empty()) text += fmt::format("\nfailed: {}", phase.error);
   return text;
 }
 
@@ -42,7 +43,7 @@ std::map<std::int64_t, std::int64_t> waitsBefore(const std::vector<PhaseRow>& ph
   return waits;
 }
 
-std::string flameChart(const ReportData& data) {
+doc::Drawing flameChart(const ReportData& data) {
   const auto waits = waitsBefore(data.phases);
   const auto beginOf = [&waits](const PhaseRow& phase) {
     const auto wait = waits.upper_bound(phase.beginNs);
@@ -57,57 +58,60 @@ std::string flameChart(const ReportData& data) {
   }
   const double span = std::max(1.0, static_cast<double>(end - begin));
   const auto x = [&](std::int64_t ns) { return static_cast<double>(ns - begin) / span * kWidth; };
-  const double height = kAxis + (deepest + 1) * kRow;
-  std::string text =
-      fmt::format("<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"Flame chart of the start-up\">", kWidth, height);
+  doc::Drawing drawing{kWidth, kAxis + (deepest + 1) * kRow, "Flame chart of the start-up"};
   for (double tick : roundTicks(0, span, 8)) {
     const double at = tick / span * kWidth;
     const bool left = at > kWidth - 60;
-    text += fmt::format("<line class=grid x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"4\" y2=\"{1}\"/>", at, height);
-    text += fmt::format("<text x=\"{:.1f}\" y=\"12\" text-anchor={}>{}</text>", at + (left ? -4 : 4), left ? "end" : "start",
-                        tick == 0 ? "0" : timeText(tick));
+    drawing.line(doc::Role::kGrid, {at, 4}, {at, drawing.height});
+    drawing.text(doc::Role::kLabel, {at + (left ? -4 : 4), 12}, tick == 0 ? "0" : units::time(tick),
+                 left ? doc::Anchor::kEnd : doc::Anchor::kStart);
   }
+  constexpr doc::Colour kColours[] = {"flame0", "flame1", "flame2"};
   std::size_t boxes = 0;
   for (const PhaseRow& phase : data.phases) {
     if (phase.depth < 0 || phase.depth > kMaxDepth || ++boxes > kMaxBoxes) continue;
     const double left = x(beginOf(phase));
     const double width = std::max(0.8, static_cast<double>(phase.ns) / span * kWidth);
     const double top = kAxis + phase.depth * kRow;
-    text += fmt::format(
-        "<g><rect class=box x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"2\" "
-        "fill=\"var(--{})\"/><title>{}</title>",
-        left, top, width, kRow - 2, phase.error.empty() ? fmt::format("flame{}", std::min(phase.depth, 2)) : "error",
-        tooltip(phase));
+    drawing.rect(doc::Role::kBox, {left, top}, {left + width, top + kRow - 2},
+                 phase.error.empty() ? kColours[std::min(phase.depth, 2)] : "error", tooltip(phase));
     const auto letters = static_cast<std::size_t>(std::max(0.0, (width - 8) / 6.4));
     if (letters >= 7 || letters >= phase.name.size())
-      text += fmt::format("<text class=lab x=\"{:.1f}\" y=\"{:.1f}\" pointer-events=none>{}</text>", left + 5, top + 15,
-                          htmlElided(phase.name, letters));
-    text += "</g>";
+      drawing.text(doc::Role::kName, {left + 5, top + 15}, elided(phase.name, letters));
   }
-  return text + "</svg>\n";
+  return drawing;
 }
 
-std::string phaseRow(const PhaseRow& phase, std::int64_t total) {
-  const double share = total > 0 ? static_cast<double>(phase.ns) / static_cast<double>(total) : 0;
-  return fmt::format("<tr><td class=\"l{}\" style=\"padding-left:{}px\">{}{}</td>{}{}<td>{}</td>{}</tr>\n",
-                     phase.depth > 0 ? " dim" : "", std::min(phase.depth, 8) * 18, htmlElided(phase.name, 80),
-                     phase.error.empty() ? "" : fmt::format(" <span class=bad>{}</span>", htmlElided(phase.error, 200)),
-                     timeCell(static_cast<double>(phase.ns)), shareCell(share),
-                     phase.count > 0 ? countText(phase.count) : "",
-                     phase.peakBytes > 0 ? bytesCell(phase.peakBytes) : "<td></td>");
+std::vector<doc::Cell> phaseRow(const PhaseRow& phase, std::int64_t total) {
+  doc::Text name;
+  name.add(elided(phase.name, 80), phase.depth > 0 ? doc::Style::kDim : doc::Style::kPlain);
+  if (!phase.error.empty()) name.add(" ").add(elided(phase.error, 200), doc::Style::kBad);
+  doc::Cell first(std::move(name));
+  first.indent = std::clamp(phase.depth, 0, kMaxDepth);
+  return {std::move(first), phase.ns,
+          doc::shareCell(total > 0 ? static_cast<double>(phase.ns) / static_cast<double>(total) : 0),
+          phase.count > 0 ? doc::Cell(phase.count) : doc::Cell(),
+          phase.peakBytes > 0 ? doc::Cell(phase.peakBytes) : doc::Cell()};
 }
 
 // Every phase; of the children only those that take at least 0.5 % of the start-up, or failed.
-std::string phaseTable(const ReportData& data) {
+doc::Table phaseTable(const ReportData& data) {
+  using doc::Quantity;
+  doc::Table table{{{"Phase", "part of the start-up; indented: part of the one above", Quantity::kText, true},
+                    {"time", "wall time of the phase", Quantity::kTime},
+                    {"share", "of the sum of all phases", Quantity::kShare},
+                    {"items", "nodes, matches or kernels worked on", Quantity::kCount},
+                    {"memory", "resident memory of the worker when it ended", Quantity::kBytes}},
+                   {}};
   const std::int64_t total = data.startUpNs();
-  std::string rows;
   std::int64_t hidden = 0, hiddenNs = 0;
   int within = -1;  // depth of the hidden phase whose parts come now; -1: none
   const auto flush = [&] {
-    if (hidden > 0)
-      rows += fmt::format(
-          "<tr><td class=\"l dim\" style=\"padding-left:18px\">{} shorter spans</td>{}<td></td><td></td><td></td></tr>\n",
-          hidden, timeCell(static_cast<double>(hiddenNs)));
+    if (hidden > 0) {
+      doc::Cell name(doc::Text().add(fmt::format("{} shorter spans", hidden), doc::Style::kDim));
+      name.indent = 1;
+      table.rows.push_back({std::move(name), hiddenNs, {}, {}, {}});
+    }
     hidden = hiddenNs = 0;
   };
   for (const PhaseRow& phase : data.phases) {
@@ -121,65 +125,24 @@ std::string phaseTable(const ReportData& data) {
       continue;
     }
     within = -1;
-    rows += phaseRow(phase, total);
+    table.rows.push_back(phaseRow(phase, total));
   }
   flush();
-  return fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-                     head("Phase", "part of the start-up; indented: part of the one above", false),
-                     head("time", "wall time of the phase"), head("share", "of the sum of all phases"),
-                     head("items", "nodes, matches or kernels worked on"),
-                     head("memory", "resident memory of the worker when it ended"), rows);
+  return table;
 }
 
 }  // namespace
 
-std::string startUpSection(const ReportData& data) {
+MaybeSection startUpSection(const ReportData& data) {
   if (data.phases.empty())
-    return section("startup", "Start-up", "",
-                   emptyNote("No phase was recorded. Build the model with recording on to fill this."));
-  const std::string sub =
-      fmt::format("From the file to the first step: {} in {} phases.", timeText(static_cast<double>(data.startUpNs())),
-                  std::count_if(data.phases.begin(), data.phases.end(), [](const PhaseRow& p) { return p.depth == 0; }));
-  return section("startup", "Start-up", sub, flameChart(data) + phaseTable(data));
-}
-
-std::string passSection(const ReportData& data) {
-  if (data.passes.empty()) return section("passes", "Passes", "", emptyNote("No pass ran in this build."));
-  std::string rows;
-  for (const PassRow& pass : data.passes) {
-    // The same condition fails at many nodes: say it once.
-    std::map<std::string, std::pair<std::int64_t, std::string>> reasons;
-    for (const NearMissRow& miss : pass.nearMisses) {
-      auto& [count, example] = reasons[miss.condition];
-      if (count++ == 0) example = miss.nodeName.empty() ? fmt::format("node {}", miss.node) : miss.nodeName;
-    }
-    std::string details;
-    for (const auto& [condition, found] : reasons)
-      details += fmt::format("<li>{} <span class=dim>× {}, first at {}</span></li>", html(condition), found.first,
-                             htmlElided(found.second, 80));
-    if (!details.empty())
-      details = fmt::format("<details><summary>{} near {}</summary><ul>{}</ul></details>",
-                            countText(static_cast<std::int64_t>(pass.nearMisses.size())),
-                            pass.nearMisses.size() == 1 ? "miss" : "misses", details);
-    std::string notes = html(pass.notes);
-    for (std::size_t at = 0; (at = notes.find('\n', at)) != std::string::npos;) notes.replace(at, 1, "<br>");
-    const std::int64_t change = pass.nodesAfter - pass.nodesBefore;
-    rows += fmt::format(
-        "<tr><td class=l>{}</td>{}<td>{}</td><td>{}</td><td>{} → {}{}</td><td class=\"l w\">{}{}</td></tr>\n",
-        htmlElided(pass.name, 60), timeCell(static_cast<double>(pass.ns)), countText(pass.matches),
-        countText(static_cast<std::int64_t>(pass.nearMisses.size())), countText(pass.nodesBefore),
-        countText(pass.nodesAfter),
-        change == 0 ? ""
-                    : fmt::format(" <span class=dim>({}{})</span>", change > 0 ? "+" : "−", countText(std::abs(change))),
-        notes, details);
-  }
-  const std::string table =
-      fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-                  head("Pass", "pass over the graph, in order", false), head("time", "wall time of the pass"),
-                  head("matches", "places where it applied"), head("near misses", "places where it almost applied"),
-                  head("nodes", "nodes before and after"),
-                  head("what it did", "decisions, and the first condition that failed", false), rows);
-  return section("passes", "Passes", "What each pass over the graph changed, and where it almost applied.", table);
+    return doc::emptySection("startup", "Start-up",
+                             "No phase was recorded. Build the model with recording on to fill this.");
+  const auto phases = std::count_if(data.phases.begin(), data.phases.end(), [](const PhaseRow& p) { return p.depth == 0; });
+  return doc::Section{
+      "startup",
+      "Start-up",
+      fmt::format("From the file to the first step: {} in {} phases.", units::time(data.startUpNs()), phases),
+      {doc::Figure{{}, {}, flameChart(data)}, phaseTable(data)}};
 }
 
 }  // namespace stepscope::storage

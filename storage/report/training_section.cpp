@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "engine/snapshot/units.h"
 #include "storage/report/chart.h"
 #include "storage/report/format.h"
 #include "storage/report/sections.h"
@@ -7,23 +8,23 @@
 namespace stepscope::storage {
 namespace {
 
-std::string small(const char* title, LineChart chart) {
-  if (chart.points.empty()) return {};
+void addSmall(doc::Figures& figures, const char* title, LineChart chart) {
+  if (chart.points.empty()) return;
   chart.width = 344;
   chart.height = 150;
   chart.xTicks = 4;
   chart.yTicks = 4;
   chart.label = title;
-  return fmt::format("<div><h3>{}</h3>{}</div>", title, lineChart(chart));
+  figures.figures.push_back(lineFigure(chart, title));
 }
 
 }  // namespace
 
-std::string lossSection(const ReportData& data) {
+MaybeSection lossSection(const ReportData& data) {
   if (data.steps.empty())
-    return section("loss", "Training", "",
-                   emptyNote("No step was recorded in this run. Train with --steps N --project FILE, or run steps in the "
-                             "window, to fill this."));
+    return doc::emptySection("loss", "Training",
+                             "No step was recorded in this run. Train with --steps N --project FILE, or run steps in the "
+                             "window, to fill this.");
   LineChart loss, norm, rate, time;
   for (const StepRow& step : data.steps) {
     const auto x = static_cast<double>(step.step);
@@ -34,20 +35,24 @@ std::string lossSection(const ReportData& data) {
   }
   loss.label = "Loss over steps";
   loss.smooth = true;
-  loss.text = norm.text = rate.text = numberText;
-  time.text = timeText;
+  time.quantity = doc::Quantity::kTime;
   time.fromZero = rate.fromZero = true;
-  std::string body = loss.points.empty() ? emptyNote("The model has no loss; forward only.") : lineChart(loss);
-  body += "<div class=three>" + small("Gradient norm", norm) + small("Learning rate", rate) +
-          small(data.stoppedIn() ? "Time of a step, without warm-up and stops" : "Time of a step, without warm-up", time) +
-          "</div>";
-  std::string sub = fmt::format("Loss{} over {} steps.",
-                                data.run.lossName.empty() || data.run.lossName == "loss"
-                                    ? ""
-                                    : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),
-                                countText(static_cast<std::int64_t>(data.steps.size())));
-  if (loss.points.size() >= 40) sub += " Faint: every step; strong: moving mean.";
-  return section("loss", "Training", sub, body);
+  doc::Section section{"loss", "Training", {}, {}};
+  if (loss.points.empty())
+    section.blocks.emplace_back(doc::Paragraph{"The model has no loss; forward only.", doc::Paragraph::Kind::kEmpty});
+  else
+    section.blocks.emplace_back(lineFigure(loss, ""));
+  doc::Figures small;
+  addSmall(small, "Gradient norm", norm);
+  addSmall(small, "Learning rate", rate);
+  addSmall(small, data.stoppedIn() ? "Time of a step, without warm-up and stops" : "Time of a step, without warm-up", time);
+  section.blocks.emplace_back(std::move(small));
+  section.sub.add("Loss");
+  if (!data.run.lossName.empty() && data.run.lossName != "loss")
+    section.sub.add(" ").add(elided(data.run.lossName, 60), doc::Style::kMono);
+  section.sub.add(fmt::format(" over {} steps.", units::count(static_cast<std::int64_t>(data.steps.size()))));
+  if (loss.points.size() >= kFewestSmoothed) section.sub.add(" Faint: every step; strong: moving mean.");
+  return section;
 }
 
 }  // namespace stepscope::storage

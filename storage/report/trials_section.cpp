@@ -10,23 +10,29 @@
 namespace stepscope::storage {
 namespace {
 
+using doc::Cell;
+using doc::Quantity;
+
 constexpr std::string_view kNothing = "(nothing)";
 
-std::string_view colourOf(const snapshot::Trial& t) {
+doc::Colour colourOf(const snapshot::Trial& t) {
   return t.verdict() == "faster" ? "ok" : t.verdict() == "slower" ? "error" : "muted";
 }
 
 // The interval on an axis of logarithms from -reach to reach, with a line at 1.
-std::string plot(const snapshot::Trial& t, double reach) {
-  constexpr double kWidth = 160;
-  const auto x = [&](double ratio) { return (std::clamp(std::log(ratio) / reach, -1.0, 1.0) + 1) / 2 * kWidth; };
-  const double low = x(t.low()), high = std::max(x(t.high()), low + 1), middle = x(t.ratio());
-  return fmt::format(
-      "<td class=l><svg width=\"{0}\" height=\"14\" role=\"img\" aria-label=\"{1:.3f} to {2:.3f}\">"
-      "<line x1=\"{3}\" x2=\"{3}\" y1=\"0\" y2=\"14\" style=\"stroke:var(--border)\"/>"
-      "<line x1=\"{4:.1f}\" x2=\"{5:.1f}\" y1=\"7\" y2=\"7\" style=\"stroke:var(--{6});stroke-width:2\"/>"
-      "<circle cx=\"{7:.1f}\" cy=\"7\" r=\"3\" style=\"fill:var(--{6})\"/></svg></td>",
-      kWidth, t.low(), t.high(), kWidth / 2, low, high, colourOf(t), middle);
+Cell plot(const snapshot::Trial& t, double reach) {
+  constexpr double kWidth = 160, kHeight = 14;
+  const auto x = [&](double ratio) {
+    const double at = std::log(ratio) / reach;
+    return (std::isfinite(at) ? std::clamp(at, -1.0, 1.0) + 1 : 0) / 2 * kWidth;
+  };
+  const double low = x(t.low()), high = std::max(x(t.high()), low + 1);
+  Cell cell;
+  cell.plot = doc::Drawing{kWidth, kHeight, fmt::format("{:.3f} to {:.3f}", t.low(), t.high())};
+  cell.plot->line(doc::Role::kAxis, {kWidth / 2, 0}, {kWidth / 2, kHeight});
+  cell.plot->line(doc::Role::kStroke, {low, kHeight / 2}, {high, kHeight / 2}, colourOf(t));
+  cell.plot->circle(doc::Role::kDisc, {x(t.ratio()), kHeight / 2}, 3, colourOf(t));
+  return cell;
 }
 
 std::string numbersText(const snapshot::TrialParity& p) {
@@ -34,21 +40,44 @@ std::string numbersText(const snapshot::TrialParity& p) {
   return p.bits() ? "same bits" : fmt::format("gradients off by {:.2g}", p.gradient_relative());
 }
 
-std::string row(const snapshot::Trial& t, double reach) {
-  const std::string change = t.option() == kNothing ? std::string("the plan with itself")
-                                                    : fmt::format("{} <span class=dim>{} → {}</span>", html(t.option()),
-                                                                  html(t.from()), html(t.to()));
-  return fmt::format(
-      "<tr><td class=l>{}</td><td class=l>{}</td><td title=\"{:.6g}\">{:.3f}</td><td title=\"{:.6g} to {:.6g}\">{:.3f} .. "
-      "{:.3f}</td>{}{}{}{}{}<td class=l title=\"{}\">{}</td></tr>\n",
-      change, html(t.verdict()), t.ratio(), t.ratio(), t.low(), t.high(), t.low(), t.high(), plot(t, reach),
-      timeCell(t.median_ns_before()), timeCell(t.median_ns_after()), bytesCell(t.peak_before()), bytesCell(t.peak_after()),
-      html(t.parity().worst()), html(numbersText(t.parity())));
+std::vector<Cell> rowOf(const snapshot::Trial& t, double reach) {
+  doc::Text change;
+  if (t.option() == kNothing)
+    change.add("the plan with itself");
+  else
+    change.add(t.option()).add(fmt::format(" {} → {}", t.from(), t.to()), doc::Style::kDim);
+  return {std::move(change),
+          t.verdict(),
+          t.ratio(),
+          Cell(fmt::format("{:.3f} .. {:.3f}", t.low(), t.high()))
+              .withTooltip(fmt::format("{:.6g} to {:.6g}", t.low(), t.high())),
+          plot(t, reach),
+          t.median_ns_before(),
+          t.median_ns_after(),
+          Cell(static_cast<std::int64_t>(t.peak_before())),
+          Cell(static_cast<std::int64_t>(t.peak_after())),
+          Cell(numbersText(t.parity())).withTooltip(t.parity().worst())};
+}
+
+doc::Table emptyTable() {
+  return {{{"Change", "option, its value and the value that was tried"},
+           {"Verdict", "sign test, corrected for all trials of the session, and at least 1 % away from 1"},
+           {"ratio", "time after divided by time before: the median of the rounds", Quantity::kFactor},
+           {"95 % interval", "of the ratio", Quantity::kText, false, false, false, true},
+           {"", "the interval; the line is 1: nothing changes"},
+           {"before", "median time of a step as it is", Quantity::kTime},
+           {"after", "median time with the option changed", Quantity::kTime},
+           {"peak before", "planned bytes: state, constants, batch and arena", Quantity::kBytes},
+           {"peak after", "planned bytes", Quantity::kBytes},
+           {"Numbers",
+            "loss, gradients and parameters of the first batch: largest difference of a gradient as a share of its "
+            "norm"}},
+          {}};
 }
 
 }  // namespace
 
-std::string trialsSection(const ReportData& data) {
+MaybeSection trialsSection(const ReportData& data) {
   if (data.trials.empty()) return {};
   double reach = 0.02;
   int rounds = 0, nothing = 0, found = 0;
@@ -60,32 +89,24 @@ std::string trialsSection(const ReportData& data) {
     ++nothing;
     found += t.verdict() != "same";
   }
-  std::string rows, same, failed;
+  doc::Table table = emptyTable();
+  std::string same;
+  std::vector<doc::Block> failed;
   for (const snapshot::Trial& t : data.trials) {
-    if (t.rounds() > 0) rows += row(t, reach);
-    if (t.identical()) same += fmt::format("{}{}={}", same.empty() ? "" : ", ", html(t.option()), html(t.to()));
+    if (t.rounds() > 0) table.rows.push_back(rowOf(t, reach));
+    if (t.identical()) same += fmt::format("{}{}={}", same.empty() ? "" : ", ", t.option(), t.to());
     if (t.verdict() == "failed")
-      failed += fmt::format("<p>{}={} failed: {}</p>", html(t.option()), html(t.to()), html(t.note()));
+      failed.emplace_back(doc::Paragraph{fmt::format("{}={} failed: {}", t.option(), t.to(), t.note())});
   }
-  const std::string table = fmt::format(
-      "<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-      head("Change", "option, its value and the value that was tried", false),
-      head("Verdict", "sign test, corrected for all trials of the session, and at least 1 % away from 1", false),
-      head("ratio", "time after divided by time before: the median of the rounds"), head("95 % interval", "of the ratio"),
-      head("", "the interval; the line is 1: nothing changes", false), head("before", "median time of a step as it is"),
-      head("after", "median time with the option changed"),
-      head("peak before", "planned bytes: state, constants, batch and arena"), head("peak after", "planned bytes"),
-      head("Numbers",
-           "loss, gradients and parameters of the first batch: largest difference of a gradient as a share of "
-           "its norm",
-           false),
-      rows);
-  return section(
-      "trials", "Trials",
-      fmt::format("{} rounds of each pair in turns, from one state and on the same batches · the plan with itself: "
-                  "{} of {} called different",
-                  rounds, found, nothing),
-      table + (same.empty() ? std::string() : fmt::format("<p>No effect on the plan: {}</p>", same)) + failed);
+  doc::Section section{"trials",
+                       "Trials",
+                       fmt::format("{} rounds of each pair in turns, from one state and on the same batches · the plan with "
+                                   "itself: {} of {} called different",
+                                   rounds, found, nothing),
+                       {std::move(table)}};
+  if (!same.empty()) section.blocks.emplace_back(doc::Paragraph{"No effect on the plan: " + same});
+  std::move(failed.begin(), failed.end(), std::back_inserter(section.blocks));
+  return section;
 }
 
 }  // namespace stepscope::storage

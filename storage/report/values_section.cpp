@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/snapshot/units.h"
 #include "storage/report/chart.h"
 #include "storage/report/format.h"
 #include "storage/report/sections.h"
@@ -73,49 +74,51 @@ LineChart normChart(const ReportData& data) {
   }
   chart.label = "Norm of all gradients over steps";
   chart.height = 180;
-  chart.text = numberText;
   chart.fromZero = true;
   return chart;
 }
 
-std::string cell(double x) { return fmt::format("<td title=\"{}\">{}</td>", x, numberText(x)); }
-
 }  // namespace
 
-std::string valuesSection(const ReportData& data) {
+MaybeSection valuesSection(const ReportData& data) {
   const std::vector<Series> all = seriesOf(data);
   if (all.empty()) return {};
   double largest = 0;
   for (const Series& s : all) largest = std::max(largest, s.last);
-  std::string rows;
+  using doc::Quantity;
+  doc::Table table{{{"Parameter", "trained parameter", Quantity::kText, true, true},
+                    {"share", "norm of its gradient beside the largest", Quantity::kShare},
+                    {"gradient norm", "Euclidean norm in the newest step that recorded it, as accumulated, before clipping",
+                     Quantity::kNumber},
+                    {"first", "norm in the first step that recorded it", Quantity::kNumber},
+                    {"largest", "largest norm of all recorded steps", Quantity::kNumber},
+                    {"÷ parameter", "norm of the gradient divided by that of its parameter", Quantity::kNumber},
+                    {"min", "smallest finite element of the gradient", Quantity::kNumber},
+                    {"max", "largest finite element of the gradient", Quantity::kNumber},
+                    {"n", "steps that recorded it", Quantity::kCount},
+                    {"NaN, Inf", "elements that are not finite", Quantity::kCount}},
+                   {}};
   for (std::size_t i = 0; i < all.size() && i < kMostRows; ++i) {
     const Series& s = all[i];
-    rows +=
-        fmt::format("<tr><td class=\"l w mono\">{}</td>{}{}{}{}{}{}{}<td>{}</td><td>{}</td></tr>\n", htmlElided(s.of, 80),
-                    shareCell(largest > 0 ? s.last / largest : 0, "accent"), cell(s.last), cell(s.first), cell(s.largest),
-                    s.parameter > 0 ? cell(s.last / s.parameter) : std::string("<td></td>"), cell(s.min), cell(s.max),
-                    countText(s.points),
-                    s.firstBadStep < 0 ? std::string("0")
-                                       : fmt::format("<b>{}</b> (since step {})", countText(s.notFinite), s.firstBadStep));
+    table.rows.push_back({elided(s.of, 80), doc::shareCell(largest > 0 ? s.last / largest : 0), s.last, s.first, s.largest,
+                          s.parameter > 0 ? doc::Cell(s.last / s.parameter) : doc::Cell(), s.min, s.max, s.points,
+                          s.firstBadStep < 0 ? doc::Cell(0)
+                                             : doc::Cell(doc::Text()
+                                                             .add(units::count(s.notFinite), doc::Style::kStrong)
+                                                             .add(fmt::format(" (first in step {})", s.firstBadStep)))});
   }
-  std::string body = lineChart(normChart(data));
-  body += fmt::format(
-      "<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-      head("Parameter", "trained parameter", false), head("share", "norm of its gradient beside the largest", true),
-      head("gradient norm", "Euclidean norm in the newest step that recorded it, as accumulated, before clipping"),
-      head("first", "norm in the first step that recorded it"), head("largest", "largest norm of all recorded steps"),
-      head("÷ parameter", "norm of the gradient divided by that of its parameter"),
-      head("min", "smallest finite element of the gradient"), head("max", "largest finite element of the gradient"),
-      head("n", "steps that recorded it"), head("NaN, Inf", "elements that are not finite"), rows);
+  doc::Section section{"values", "Values", {}, {lineFigure(normChart(data), ""), std::move(table)}};
+  section.sub
+      .add(fmt::format("Gradients of {} parameters in {} steps that recorded them (option ",
+                       units::count(static_cast<std::int64_t>(all.size())),
+                       units::count(static_cast<std::int64_t>(data.statistics.size()))))
+      .add("record.statistics", doc::Style::kMono)
+      .add(").");
   if (all.size() > kMostRows)
-    body += fmt::format("<p class=sub>{} more in the table tensor_stats.</p>",
-                        countText(static_cast<std::int64_t>(all.size() - kMostRows)));
-  return section(
-      "values", "Values",
-      fmt::format(
-          "Gradients of {} parameters in {} steps that recorded them (option <span class=mono>record.statistics</span>).",
-          countText(static_cast<std::int64_t>(all.size())), countText(static_cast<std::int64_t>(data.statistics.size()))),
-      body);
+    section.blocks.emplace_back(doc::Paragraph{
+        fmt::format("{} more in the table tensor_stats.", units::count(static_cast<std::int64_t>(all.size() - kMostRows))),
+        doc::Paragraph::Kind::kExplains});
+  return section;
 }
 
 }  // namespace stepscope::storage

@@ -18,6 +18,7 @@ constexpr int kSteps = 4;
 struct Outcome {
   std::int64_t acknowledged = 0;  // steps of which flush() said that they are committed
   Status first;                   // the first thing that went wrong
+  bool started = false;           // there was a recorder
   bool closed = false;            // close() said that all is well
 };
 
@@ -35,6 +36,7 @@ Outcome record(const std::filesystem::path& path) {
   settings.closePatience = std::chrono::milliseconds(0);
   auto recorder = Recorder::start(std::move(*project), settings);
   if (!recorder) return note(tl::make_unexpected(recorder.error())), outcome;
+  outcome.started = true;
   (*recorder)->beginRun(storage::testing::sampleRunInfo());
   const auto plan = storage::testing::samplePlan({1, 0});
   (*recorder)->graph(storage::testing::sampleGraph({1, 0}));
@@ -87,6 +89,9 @@ class RecordingFaults : public ::testing::TestWithParam<Fault> {
       }
       if (before >= 0) {
         EXPECT_EQ(stepsOf(file, 1), before) << "call " << call << ": the run before";
+      }
+      if (outcome.started && GetParam() != Fault::kPowerCut) {
+        EXPECT_GE(outcome.acknowledged, kSteps - 1) << "call " << call << ": what failed once is tried again";
       }
       if (outcome.closed) {
         EXPECT_EQ(found, kSteps) << "call " << call << ": close() said that all is well";

@@ -1,10 +1,15 @@
 #include "storage/comparison.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "storage/report/comparison_document.h"
+#include "storage/report/html_writer.h"
+#include "storage/report/report.h"
+#include "storage/report/text_writer.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -198,6 +203,25 @@ TEST_F(CompareRuns, OptionsTimeAndMemoryThatDifferAreNamed) {
 }
 
 // Another number of threads explains last bits that differ, unless sums do not depend on it.
+TEST_F(CompareRuns, AComparisonIsADocumentLikeThatOfARun) {
+  record({});
+  record({.from = 4, .lossBy = 0.25, .slower = 1'000'000}, 0, 10, "lamb<script>");
+  const doc::Document document = comparisonDocument(compare(), {});
+  const std::string text = plainTextOf(document), page = htmlOf(document);
+  EXPECT_NE(text.find("step 4, loss: "), std::string::npos) << text;
+  EXPECT_NE(text.find("diverge"), std::string::npos) << text;
+  EXPECT_NE(text.find("lamb<script>"), std::string::npos) << text;
+  EXPECT_NE(page.find("lamb&lt;script&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  for (const char* id : {"numbers", "options", "time", "ops", "memory", "startup"})
+    EXPECT_NE(page.find(fmt::format("<section id=\"{}\"", id)), std::string::npos) << id;
+  const auto file = path().parent_path() / "c.html";
+  EXPECT_TRUE(writeReport(document, file));
+  EXPECT_GT(std::filesystem::file_size(file), 1000U);
+  EXPECT_EQ(writeReport(document, path().parent_path() / "c.csv").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(plainTextOf(comparisonDocument(RunComparison{}, {})).find("no step to compare"), std::string::npos);
+}
+
 TEST_F(CompareRuns, AnotherNumberOfThreadsIsAReason) {
   const auto recordWith = [this](int threads, const char* deterministic) {
     auto recorder = Recorder::start(Project::openForWriting(path()).value()).value();

@@ -4,7 +4,8 @@
 
 #include "storage/comparison.h"
 #include "storage/report/data.h"
-#include "storage/report/html_report.h"
+#include "storage/report/html_writer.h"
+#include "storage/report/run_document.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
 #include "tests/storage/sample_run.h"
@@ -127,7 +128,7 @@ TEST_F(JudgedSteps, SayThatTheMachineWasBusy) {
   EXPECT_DOUBLE_EQ(compared->kindB.processors(), 1.8);
   EXPECT_TRUE(readStepTimes(project)->at(2).kind.busy());
   for (const int which : {1, 2}) {
-    const std::string html = htmlReport(readReportData(project, which).value());
+    const std::string html = htmlOf(runDocument(readReportData(project, which).value()));
     EXPECT_EQ(html.find("The machine was busy: 33 %") != std::string::npos, which == 2);
     EXPECT_NE(html.find("waited"), std::string::npos);
   }

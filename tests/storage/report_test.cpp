@@ -1,5 +1,6 @@
 #include "storage/report/report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -143,11 +144,11 @@ std::size_t countOf(const std::string& text, const std::string& what) {
 
 // Every start tag is closed in order; names come from a fixed list.
 void expectWellFormed(const std::string& page) {
-  const std::set<std::string> allowed = {"html", "head",    "title",    "style", "body",   "div",   "nav",  "b",    "a",
-                                         "main", "header",  "h1",       "h2",    "h3",     "p",     "span", "dl",   "dt",
-                                         "dd",   "small",   "section",  "table", "thead",  "tbody", "tr",   "th",   "td",
-                                         "i",    "details", "summary",  "ul",    "li",     "svg",   "g",    "rect", "line",
-                                         "text", "circle",  "polyline", "path",  "footer", "meta",  "br"};
+  const std::set<std::string> allowed = {"html", "head",    "title",    "style",   "body",   "div",   "nav",  "b",    "a",
+                                         "main", "header",  "h1",       "h2",      "h3",     "p",     "span", "dl",   "dt",
+                                         "dd",   "small",   "section",  "table",   "thead",  "tbody", "tr",   "th",   "td",
+                                         "i",    "details", "summary",  "ul",      "li",     "svg",   "g",    "rect", "line",
+                                         "text", "circle",  "polyline", "polygon", "footer", "meta",  "br"};
   std::vector<std::string> open;
   const std::regex tag("<(/?)([a-z0-9]+)([^>]*)>");
   const std::size_t body = page.find("</style>");
@@ -195,6 +196,40 @@ TEST_F(Report, HtmlEscapesEveryName) {
   EXPECT_EQ(countOf(page, "<script"), 0u);
   EXPECT_GT(countOf(page, "&lt;script&gt;"), 20u);
   expectWellFormed(page);
+}
+
+// The same document in words: every section, tables whose columns stand below each other, nothing that a terminal obeys.
+TEST_F(Report, TextHasEveryPart) {
+  const std::string page = make("a.stepscope", "r.txt");
+  for (const char* title : {"Alerts", "Training", "Step time", "Operators", "Instructions", "Roofline", "Memory", "Start-up",
+                            "Passes", "Options", "Model and machine", "Steps"})
+    EXPECT_NE(page.find(fmt::format("\n{}\n{}\n", title, std::string(std::string_view(title).size(), '-'))),
+              std::string::npos)
+        << title;
+  EXPECT_NE(page.find("Loss over steps: "), std::string::npos) << "a chart in words";
+  const std::string evil = make("evil.stepscope", "evil.txt");
+  EXPECT_NE(evil.find("<script>"), std::string::npos) << "text is no markup";
+  for (const char c : evil) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+}
+
+// Whoever looks for an instruction of the list in the graph needs its whole name.
+TEST_F(Report, TheSlowestInstructionsHaveTheirWholeNames) {
+  const std::string name = "/transformer/" + std::string(150, 'x') + "/end";
+  auto recorder = Recorder::start(Project::create(*folder_ / "long.stepscope").value()).value();
+  recorder->beginRun(testing::sampleRunInfo());
+  auto plan = testing::samplePlan({1, 0});
+  recorder->graph(testing::sampleGraph({1, 0}));
+  plan.mutable_instructions(0)->set_label("MatMul '" + name + "'");
+  recorder->plan(plan);
+  for (int i = 0; i < 4; ++i) {
+    auto step = testing::sampleStep(plan, i);
+    for (auto& span : *step.mutable_spans())
+      if (span.instruction() == 0) span.set_end_ns(span.begin_ns() + 1'000'000'000);
+    recorder->step(step);
+  }
+  recorder->endRun(RunStatus::kFinished);
+  ASSERT_TRUE(recorder->close());
+  EXPECT_NE(make("long.stepscope", "long.html").find(name), std::string::npos);
 }
 
 TEST_F(Report, HtmlOfAnEmptyRunSaysWhatIsMissing) {
@@ -279,8 +314,8 @@ TEST_F(Report, WeightsThatAreNotTheModelsAreMarkedInEveryForm) {
   }
   EXPECT_EQ(RunInfo().weights, kWeightsOfTheModel);
   const std::string mark = kRandomWeights;
-  for (const char* name :
-       {"m.html", "m.json", "m.csv", "m.ops.csv", "m.instructions.csv", "m.roofline.csv", "m.phases.csv", "m.trace.json"}) {
+  for (const char* name : {"m.html", "m.txt", "m.json", "m.csv", "m.ops.csv", "m.instructions.csv", "m.roofline.csv",
+                           "m.phases.csv", "m.trace.json"}) {
     EXPECT_NE(make("random.stepscope", name).find(mark), std::string::npos) << name;
     EXPECT_EQ(make("a.stepscope", name).find("random, external"), std::string::npos) << name;
   }
@@ -373,6 +408,7 @@ TEST_F(Report, AStepStoppedInTakesNoPartInTheTimes) {
   EXPECT_EQ(data->timing.step.max, 10'000'000);
   const std::string page = make("stopped.stepscope", "stopped.html");
   EXPECT_NE(page.find("10,000 <small>tokens/s"), std::string::npos);
+  EXPECT_NE(make("stopped.stepscope", "stopped.txt").find("10,000 tokens/s"), std::string::npos);
   EXPECT_NE(page.find("without warm-up and stops"), std::string::npos);
   EXPECT_EQ(countOf(page, ">stopped</span>"), 1U);
   EXPECT_NE(page.find("stopped 7 times (breakpoint 3)"), std::string::npos);
@@ -387,7 +423,7 @@ TEST_F(Report, UnknownEndingAndRunAreNamed) {
 }
 
 TEST_F(Report, IsTheSameEveryTime) {
-  for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json"})
+  for (const char* name : {"r.html", "r.txt", "r.json", "r.csv", "r.trace.json"})
     EXPECT_EQ(make("a.stepscope", name), make("a.stepscope", name)) << name;
 }
 

@@ -55,6 +55,20 @@ TEST_F(Sql, UnpacksSpansAsATable) {
   EXPECT_EQ(std::get<std::string>(joined->rows[0][0]), "MatMulGrad");
 }
 
+// Of a run of 100,000 steps a question about a hundred reads a hundred.
+TEST_F(Sql, SpansOfSomeStepsAreReadWithoutThoseOfOthers) {
+  const auto plan = run("EXPLAIN QUERY PLAN SELECT sum(spans.ns) FROM steps JOIN spans ON id = step_id WHERE step >= 6");
+  ASSERT_TRUE(plan) << plan.error().message;
+  std::string text;
+  for (const auto& row : plan->rows) text += sqlCellText(row.back()) + '\n';
+  EXPECT_TRUE(text.starts_with("SCAN steps")) << text;
+  EXPECT_NE(text.find("SCAN spans VIRTUAL TABLE INDEX 1"), std::string::npos) << text;
+  const auto some = run("SELECT count(*), count(DISTINCT id) FROM steps JOIN spans ON id = step_id WHERE step >= 6");
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_EQ(std::get<std::int64_t>(some->rows[0][0]), 2 * testing::samplePlan({2, 0}).instructions_size());
+  EXPECT_EQ(std::get<std::int64_t>(some->rows[0][1]), 2);
+}
+
 TEST_F(Sql, DocumentsEveryTableAndColumn) {
   std::size_t columns = 0;
   for (const Table& table : tables()) {

@@ -4,21 +4,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <QAbstractTextDocumentLayout>
 #include <QJsonDocument>
 #include <QListWidget>
-#include <QPdfWriter>
 #include <QPushButton>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTest>
-#include <QTextBlock>
-#include <QTextTable>
 #include <algorithm>
 
 #include "app/workbench/places.h"
 #include "app/workbench/project_reader.h"
-#include "app/workbench/report_pages.h"
 #include "app/workbench/session_mark.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/file_name.h"
@@ -192,117 +187,6 @@ class WaysTest : public QObject {
     QVERIFY_DONE(w.act("redo"), w);
     edits();
     QCOMPARE(told(), 1);
-  }
-
-  // Whatever stands before them.
-  void noHeadingPartsFromWhatItHeads() {
-    QTemporaryDir folder;
-    QPdfWriter writer(folder.filePath(QStringLiteral("r.pdf")));
-    writer.setPageSize(QPageSize(QPageSize::A4));
-    writer.setPageOrientation(QPageLayout::Landscape);
-    const auto table = [](int rows) {
-      QString text = QStringLiteral("<table><thead><tr><th>what</th><th>n</th></tr></thead><tbody>");
-      for (int i = 0; i < rows; ++i) text += QStringLiteral("<tr><td>row</td><td>%1</td></tr>").arg(i);
-      return text + QStringLiteral("</tbody></table>");
-    };
-    const QString image = QStringLiteral("<p><img src=\"chart\" width=\"600\" height=\"260\"></p>");
-    const QString body = QStringLiteral("<h2>One</h2><p>line</p>") + image +
-                         QStringLiteral("<p>legend</p><h2>Two</h2><p>line</p><h3>Deeper</h3>") + image +
-                         QStringLiteral("<h2>Three</h2><p>line</p>") + table(60) + QStringLiteral("<h2>Four</h2>") +
-                         table(5) + QStringLiteral("<h2>Five</h2><p>line</p>") + image;
-    int parted = 0;
-    for (int before = 0; before < 40; ++before) {
-      const QString html = QStringLiteral("<p>before</p>").repeated(before) + body;
-      QTextDocument document;
-      document.addResource(QTextDocument::ImageResource, QUrl(QStringLiteral("chart")),
-                           QImage(600, 260, QImage::Format_RGB32));
-      document.setHtml(html);
-      layOutPages(document, writer);
-      const double height = document.pageSize().height();
-      const auto page = [&](double y) { return static_cast<int>(y / height); };
-      int headings = 0, unplaced = 0;
-      for (QTextBlock block = document.begin(); block.isValid(); block = block.next()) {
-        unplaced += !block.text().isEmpty() && block.layout()->lineCount() == 0;
-        if (block.blockFormat().headingLevel() == 0) continue;
-        ++headings;
-        QTextBlock next = block.next();
-        while (next.isValid() && !QTextCursor(next).currentTable() &&
-               !next.text().contains(QChar::ObjectReplacementCharacter))
-          next = next.next();
-        QVERIFY(next.isValid());
-        const double top = document.documentLayout()->blockBoundingRect(block).top(),
-                     bottom = document.documentLayout()->blockBoundingRect(next).bottom();
-        QVERIFY2(page(top) == page(bottom - 1), qPrintable(QStringLiteral("%1 after %2 lines: from %3 to %4 pages")
-                                                               .arg(block.text())
-                                                               .arg(before)
-                                                               .arg(top / height)
-                                                               .arg(bottom / height)));
-      }
-      QCOMPARE(headings, 6);
-      QCOMPARE(unplaced, 0);
-      // The same without the breaks: the lines before do drive them apart.
-      QTextDocument plain;
-      plain.addResource(QTextDocument::ImageResource, QUrl(QStringLiteral("chart")), QImage(600, 260, QImage::Format_RGB32));
-      plain.documentLayout()->setPaintDevice(&writer);
-      plain.setHtml(html);
-      plain.setDocumentMargin(0);
-      plain.setPageSize(document.pageSize());
-      parted += plain.pageCount() != document.pageCount();
-    }
-    QVERIFY(parted > 0);
-    // What is drawn has every page.
-    QTextDocument document;
-    document.setHtml(body);
-    layOutPages(document, writer);
-    QVERIFY(drawPages(document, writer));
-  }
-
-  void noRowOfATablePartsAtTheEndOfAPage() {
-    QTemporaryDir folder;
-    QPdfWriter writer(folder.filePath(QStringLiteral("r.pdf")));
-    writer.setPageSize(QPageSize(QPageSize::A4));
-    QString rows;
-    for (int i = 0; i < 120; ++i)
-      rows += QStringLiteral(
-                  "<tr><td>row<br>of two lines</td><td>%1</td></tr><tr><td><span "
-                  "style=\"font-size:14pt\">large</span></td><td>beside small</td></tr>")
-                  .arg(i);
-    int parted = 0;
-    for (int before = 0; before < 6; ++before) {
-      const QString html =
-          QStringLiteral("<p>before</p>").repeated(before) +
-          QStringLiteral(
-              "<h2>Long</h2><table><thead><tr><th>what</th><th>n</th></tr></thead><tbody>%1</tbody></table><p>after</p>")
-              .arg(rows);
-      const auto partedRows = [](QTextDocument& document) {
-        QTextTable* table = nullptr;
-        for (QTextFrame* frame : document.rootFrame()->childFrames()) table = qobject_cast<QTextTable*>(frame);
-        int count = 0;
-        for (int row = 0; table && row < table->rows(); ++row) {
-          double top = 1e30, bottom = 0;
-          for (int column = 0; column < table->columns(); ++column) {
-            const QRectF r =
-                document.documentLayout()->blockBoundingRect(table->cellAt(row, column).firstCursorPosition().block());
-            top = std::min(top, r.top());
-            bottom = std::max(bottom, r.bottom());
-          }
-          count += static_cast<int>(top / document.pageSize().height()) !=
-                   static_cast<int>((bottom - 1) / document.pageSize().height());
-        }
-        return count;
-      };
-      QTextDocument kept, plain;
-      kept.setHtml(html);
-      layOutPages(kept, writer);
-      QVERIFY(kept.pageCount() > 2);
-      QCOMPARE(partedRows(kept), 0);
-      plain.documentLayout()->setPaintDevice(&writer);
-      plain.setHtml(html);
-      plain.setDocumentMargin(0);
-      plain.setPageSize(kept.pageSize());
-      parted += partedRows(plain);
-    }
-    QVERIFY(parted > 0);
   }
 
   // What is open stays open.

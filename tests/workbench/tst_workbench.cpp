@@ -2,10 +2,7 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QFileInfo>
-#include <QImage>
-#include <QPainter>
 #include <QRegularExpression>
-#include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QTest>
 #include <memory>
@@ -14,8 +11,6 @@
 #include "app/workbench/exports.h"
 #include "app/workbench/frame_reader.h"
 #include "app/workbench/main_window.h"
-#include "app/workbench/report_markup.h"
-#include "app/workbench/report_pdf.h"
 #include "views/common/tokens.h"
 
 using namespace stepscope;
@@ -337,74 +332,6 @@ class WorkbenchTest : public QObject {
     qunsetenv("FAKE_FAULT");
     w->session().restart();
     QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 60'000);
-  }
-
-  void theChartsOfAReportArePrinted() {
-    QTemporaryDir folder;
-    auto w = window();
-    QVERIFY(build(*w));
-    w->session().train(5);
-    QVERIFY(settled(*w));
-    const QString path = folder.filePath(QStringLiteral("r.html"));
-    w->recording().queries().report(path);
-    QVERIFY(QTest::qWaitFor([&w] { return w->recording().idle(); }, 60'000));
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::ReadOnly));
-    const QString html = QString::fromUtf8(file.readAll());
-    const ReportPage page = printable(html);
-    QCOMPARE(static_cast<int>(page.charts.size()), html.count(QStringLiteral("<svg ")));
-    QVERIFY2(page.charts.size() >= 5,
-             qPrintable(QString::number(page.charts.size())));  // loss, rate, time, memory map, phases
-    QVERIFY(!page.html.contains(QStringLiteral("var(--")) && !page.html.contains(QStringLiteral("<svg")));
-    // Bars are drawn as well, in the colours of the theme.
-    for (const auto& [drawn, written] :
-         {std::pair{"<img src=\"stack:", "<div class=stack>"}, std::pair{"<img src=\"bar:", "<td class=bar>"}}) {
-      QVERIFY2(html.count(QLatin1String(written)) > 0 && !page.html.contains(QLatin1String(written)), written);
-      QCOMPARE(page.html.count(QLatin1String(drawn)), html.count(QLatin1String(written)));
-    }
-    for (const QString& name : page.html.split(QStringLiteral("<img src=\"")).mid(1)) {
-      if (name.startsWith(QStringLiteral("chart:"))) continue;
-      const PrintedBar bar = printedBar(name.section('"', 0, 0));
-      double sum = 0;
-      for (const auto& [share, colour] : bar.parts) {
-        QVERIFY2(QColor(colour).isValid(), qPrintable(colour));
-        sum += share;
-      }
-      QVERIFY2(!bar.parts.empty() && (bar.wide ? std::abs(sum - 1) < 0.01 : sum <= 1), qPrintable(name.left(200)));
-    }
-    QVERIFY2(page.foot.startsWith(QStringLiteral("made_up.onnx")) && page.foot.contains(QStringLiteral("Run 1 of")),
-             qPrintable(page.foot));
-    for (std::size_t i = 0; i < page.charts.size(); ++i) {
-      QVERIFY(page.html.contains(QStringLiteral("chart:%1\"").arg(i)));
-      const QByteArray& chart = page.charts[i];
-      QVERIFY2(!chart.contains("var(--") && !chart.contains("class="), chart.left(2000).constData());
-      QSvgRenderer renderer(chart);
-      QVERIFY2(renderer.isValid(), chart.left(2000).constData());
-      QImage image(600, 300, QImage::Format_RGB32);
-      image.fill(Qt::white);
-      QPainter painter(&image);
-      renderer.render(&painter);
-      painter.end();
-      // The rules of the sheet are applied: a chart has colours, and is not filled with black.
-      int coloured = 0, black = 0;
-      for (int y = 0; y < image.height(); ++y) {
-        for (int x = 0; x < image.width(); ++x) {
-          const QColor c = image.pixelColor(x, y);
-          coloured += c.hsvSaturation() > 20;
-          black += c.lightness() < 10;
-        }
-      }
-      QVERIFY2(coloured > 100 && black < 2000,
-               qPrintable(QStringLiteral("chart %1: %2 coloured, %3 black").arg(i).arg(coloured).arg(black)));
-    }
-    const auto sizeOf = [&folder](const QString& text) {
-      const QString pdf = folder.filePath(QStringLiteral("r.pdf"));
-      return printReport(text, pdf).isEmpty() ? QFileInfo(pdf).size() : -1;
-    };
-    QString without = html;
-    without.remove(QRegularExpression(QStringLiteral("<svg.*?</svg>"), QRegularExpression::DotMatchesEverythingOption));
-    const qint64 plain = sizeOf(without), whole = sizeOf(html);
-    QVERIFY2(plain > 0 && whole > plain + 2000, qPrintable(QStringLiteral("%1 and %2 bytes").arg(plain).arg(whole)));
   }
 
   void aRunIsRecordedReportedAndOpenedAgain() {

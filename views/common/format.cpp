@@ -5,8 +5,9 @@
 #include <QStringList>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
+
+#include "engine/snapshot/units.h"
 
 namespace stepscope::format {
 namespace {
@@ -33,49 +34,15 @@ std::vector<qsizetype> wordStarts(const QString& text) {
   return starts;
 }
 
-constexpr QChar kMinus(0x2212);
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-
-// Three significant digits without an exponent.
-QString three(double x) {
-  const double a = std::abs(x);
-  return QString::number(x, 'f', a >= 99.95 ? 0 : a >= 9.995 ? 1 : 2);
-}
-
-QString grouped(QString digits) {
-  for (auto i = digits.size() - 3; i > 0; i -= 3) digits.insert(i, ',');
-  return digits;
-}
+QString textOf(const std::string& text) { return QString::fromStdString(text); }
 
 }  // namespace
 
-QString time(std::int64_t ns) {
-  if (ns < 0) return QStringLiteral("–");
-  const double x = static_cast<double>(ns);
-  if (ns < 1000) return QStringLiteral("%1 ns").arg(ns);
-  if (x < 999.5e3) return three(x / 1e3) + QStringLiteral(" µs");
-  if (x < 999.5e6) return three(x / 1e6) + QStringLiteral(" ms");
-  if (x < 60e9) return QString::number(x / 1e9, 'f', 2) + QStringLiteral(" s");
-  const auto seconds = ns / 1'000'000'000;
-  return QStringLiteral("%1:%2.%3").arg(seconds / 60).arg(seconds % 60, 2, 10, QChar('0')).arg(ns / 100'000'000 % 10);
-}
+QString time(std::int64_t ns) { return ns < 0 ? QStringLiteral("–") : textOf(units::time(ns)); }
 
 QString timeExact(std::int64_t ns) { return count(ns) + QStringLiteral(" ns"); }
 
-QString bytes(std::int64_t n) {
-  if (n < 0) return QStringLiteral("–");
-  const double x = static_cast<double>(n);
-  if (n < 1024) return QStringLiteral("%1 B").arg(n);
-  const auto unit = [](double v) {
-    return v >= 99.95 ? QString::number(v, 'f', 0) : QString::number(v, 'f', v >= 9.995 ? 1 : 2);
-  };
-  const auto trimmed = [&unit](double v) {
-    return std::abs(v - std::round(v)) < 1e-9 && v >= 10 ? QString::number(std::llround(v)) : unit(v);
-  };
-  if (x < 1023.5 * 1024) return trimmed(x / 1024) + QStringLiteral(" KiB");
-  if (x < 1023.5 * 1024 * 1024) return trimmed(x / (1024.0 * 1024)) + QStringLiteral(" MiB");
-  return trimmed(x / (1024.0 * 1024 * 1024)) + QStringLiteral(" GiB");
-}
+QString bytes(std::int64_t n) { return n < 0 ? QStringLiteral("–") : textOf(units::bytes(n)); }
 
 std::optional<qint64> bytesOf(const QString& text) {
   static const std::pair<const char*, double> kUnits[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
@@ -104,49 +71,15 @@ QString bytesWithin(QString text) {
   return text;
 }
 
-QString bytesExact(std::int64_t n) { return n == 1 ? QStringLiteral("1 byte") : count(n) + QStringLiteral(" bytes"); }
+QString bytesExact(std::int64_t n) { return textOf(units::bytesExact(n)); }
 
-QString count(std::int64_t n) {
-  const QString digits = grouped(QString::number(n < 0 ? 0 - static_cast<quint64>(n) : static_cast<quint64>(n)));
-  return n < 0 ? kMinus + digits : digits;
-}
+QString count(std::int64_t n) { return textOf(units::count(n)); }
 
-QString countShort(double n) {
-  const double a = std::abs(n);
-  if (a < 1000) return QString::number(n, 'f', a < 10 && a != std::floor(a) ? 1 : 0);
-  if (a < 999.5e3) return three(n / 1e3) + QStringLiteral(" k");
-  if (a < 999.5e6) return three(n / 1e6) + QStringLiteral(" M");
-  if (a < 999.5e9) return three(n / 1e9) + QStringLiteral(" G");
-  return three(n / 1e12) + QStringLiteral(" T");
-}
+QString countShort(double n) { return textOf(units::countShort(n)); }
 
-QString flopRate(double flops, std::int64_t ns) {
-  if (flops <= 0 || ns <= 0) return {};
-  return countShort(flops / (static_cast<double>(ns) * 1e-9)) + QStringLiteral("FLOP/s");
-}
+QString flopRate(double flops, std::int64_t ns) { return textOf(units::flopRate(flops, static_cast<double>(ns))); }
 
-QString number(double x, int significant) {
-  if (std::isnan(x)) return QStringLiteral("NaN");
-  if (std::isinf(x)) return x > 0 ? QStringLiteral("∞") : QStringLiteral("−∞");
-  if (x == 0) return std::signbit(x) ? QStringLiteral("−0") : QStringLiteral("0");
-  const double a = std::abs(x);
-  QString text;
-  if (a >= 1e-3 && a < std::pow(10.0, std::max(significant, 6))) {
-    const int before = static_cast<int>(std::floor(std::log10(a))) + 1;
-    text = QString::number(a, 'f', std::clamp(significant - before, 0, 17));
-    if (text.contains('.')) {
-      if (a == std::floor(a)) text = text.left(text.indexOf('.'));
-    }
-  } else {
-    text = QString::number(a, 'e', significant - 1);
-    const auto e = text.indexOf('e');
-    QString exponent = text.mid(e + 1);
-    const bool negative = exponent.startsWith('-');
-    exponent = QString::number(std::abs(exponent.toInt()));
-    text = text.left(e) + 'e' + (negative ? QString(kMinus) : QString()) + exponent;
-  }
-  return x < 0 ? kMinus + text : text;
-}
+QString number(double x, int significant) { return textOf(units::number(x, significant)); }
 
 QString numberExact(double x) {
   if (std::isnan(x)) return QStringLiteral("nan");
@@ -154,22 +87,11 @@ QString numberExact(double x) {
   return QString::number(x, 'g', 17);
 }
 
-QString timeDifference(std::int64_t ns) {
-  return ns == 0 ? QStringLiteral("0") : (ns > 0 ? QChar('+') : kMinus) + time(std::abs(std::max(ns, -kLargest)));
-}
+QString timeDifference(std::int64_t ns) { return textOf(units::timeDifference(static_cast<double>(ns))); }
 
-QString bytesDifference(std::int64_t n) {
-  return n == 0 ? QStringLiteral("0") : (n > 0 ? QChar('+') : kMinus) + bytes(std::abs(std::max(n, -kLargest)));
-}
+QString bytesDifference(std::int64_t n) { return textOf(units::bytesDifference(static_cast<double>(n))); }
 
-QString change(double from, double to) {
-  const double p = 100 * (to - from) / from;
-  if (from == 0 || !std::isfinite(p)) return {};
-  const QString digits = QString::number(std::abs(p), 'f', std::abs(p) < 9.95 ? 1 : 0);
-  const bool none = digits == QStringLiteral("0.0");
-  return (none ? QString() : QString(p > 0 ? QChar('+') : kMinus)) + (none ? QStringLiteral("0") : digits) +
-         QStringLiteral(" %");
-}
+QString change(double from, double to) { return textOf(units::change(from, to)); }
 
 QString percent(double part, double whole) {
   if (whole == 0 || !std::isfinite(part / whole)) return {};

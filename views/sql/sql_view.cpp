@@ -8,6 +8,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "engine/snapshot/csv.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/sql/sql_completer.h"
@@ -179,19 +180,18 @@ void SqlView::showAnswer() {
 }
 
 QString SqlView::asCsv() const {
-  const auto quoted = [](QString s) {
-    // A cell that a spreadsheet would take for a formula stays text.
-    if (!s.isEmpty() && QStringLiteral("=+@").contains(s[0])) s.prepend('\'');
-    return s.contains(',') || s.contains('"') || s.contains('\n') ? '"' + s.replace('"', QStringLiteral("\"\"")) + '"' : s;
+  const auto texts = [](const QStringList& cells) {
+    std::vector<std::string> out;
+    for (const QString& cell : cells) out.push_back(cell.toStdString());
+    return out;
   };
-  const auto lineOf = [&quoted](const QStringList& cells) {
-    QStringList out;
-    for (const QString& c : cells) out << quoted(c);
-    return out.join(',') + QStringLiteral("\r\n");
-  };
-  QString csv = lineOf(store().project().sql().columns);
-  for (const QStringList& row : store().project().sql().rows) csv += lineOf(row);
-  return csv;
+  const SqlAnswer& answer = store().project().sql();
+  CsvTable csv(texts(answer.columns));
+  for (const QStringList& row : answer.rows) {
+    for (const QString& cell : row) csv.field(cell.toStdString());
+    csv.endLine();
+  }
+  return QString::fromStdString(std::move(csv).take());
 }
 
 }  // namespace stepscope

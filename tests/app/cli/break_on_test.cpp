@@ -32,6 +32,21 @@ TEST(BreakOn, EndsTheRunWhereItIsAskedTo) {
   EXPECT_NE(answer.text.find(", made by "), std::string::npos) << answer.text;
 }
 
+// A program follows the place without reading the sentence.
+TEST(BreakOn, ItsPlaceIsInFieldsToo) {
+  const TemporaryFolder folder;
+  const Answer answer =
+      run("train " SS_SAMPLES "/nan/model.onnx --data " SS_SAMPLES "/nan/batches.npz --steps 41 --break-on nan --json",
+          folder.path());
+  EXPECT_EQ(answer.exitCode, 1) << answer.text;
+  const std::size_t at = answer.text.find(R"("event":"warning")");
+  ASSERT_NE(at, std::string::npos) << answer.text;
+  const std::size_t begin = answer.text.rfind('\n', at) + 1;
+  const std::string line = answer.text.substr(begin, answer.text.find('\n', at) - begin);
+  for (const char* field : {R"("code":"nan")", R"("step":40)", R"("row":3)", R"("instruction":0)", R"("value":)"})
+    EXPECT_NE(line.find(field), std::string::npos) << field << " in " << line;
+}
+
 TEST(BreakOn, LooksForNothingWhenItIsOff) {
   const TemporaryFolder folder;
   const Answer answer = run(kTrain + "--break-on off", folder.path());
