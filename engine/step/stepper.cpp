@@ -103,6 +103,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   fillRecord(record, begin, end);
   context_.notes.finish(record);
   context_.flight.finish(end - begin);
+  record.set_flight_ns(context_.flight.spentNs());
   position_ = count();
   SS_TRY(commit());
   return true;
