@@ -35,9 +35,10 @@ std::string numbersText(const snapshot::TrialParity& p) {
 }
 
 std::string row(const snapshot::Trial& t, double reach) {
-  const std::string change = t.option() == kNothing ? std::string("the plan with itself")
-                                                    : fmt::format("{} <span class=dim>{} → {}</span>", html(t.option()),
-                                                                  html(t.from()), html(t.to()));
+  const std::string change = t.option() == kNothing        ? std::string("the plan with itself")
+                             : t.option().starts_with('(') ? html(t.option())
+                                                           : fmt::format("{} <span class=dim>{} → {}</span>",
+                                                                         html(t.option()), html(t.from()), html(t.to()));
   return fmt::format(
       "<tr><td class=l>{}</td><td class=l>{}</td><td title=\"{:.6g}\">{:.3f}</td><td title=\"{:.6g} to {:.6g}\">{:.3f} .. "
       "{:.3f}</td>{}{}{}{}{}<td class=l title=\"{}\">{}</td></tr>\n",
