@@ -24,9 +24,14 @@ constexpr double kStep = 1e-6, kMoved = 1e-3;
 constexpr double kKink = 1e-3;  // of the slopes: both sides differ by more
 constexpr int kDirections = 2, kElements = 2;
 
+// That stands for an infinity: the masks of attention.
+bool isMask(double x) { return !(std::abs(x) < 1e30); }
+
+// Of what is no mask.
 double rootMeanSquare(const Tensor& x) {
   double squares = 0;
-  for (const double e : x.as<const double>()) squares += e * e;
+  for (const double e : x.as<const double>())
+    if (!isMask(e)) squares += e * e;
   return x.elements() > 0 ? std::sqrt(squares / static_cast<double>(x.elements())) : 0;
 }
 
@@ -59,7 +64,8 @@ class NodeCheck {
       for (const std::size_t i : node_.varied) {
         at[i] = at[i].clone();
         const double scale = rootMeanSquare(at[i]);
-        for (double& e : at[i].as<double>()) e += kMoved * std::max(std::abs(e), scale) * uniform_(random_);
+        for (double& e : at[i].as<double>())
+          if (!isMask(e)) e += kMoved * std::max(std::abs(e), scale) * uniform_(random_);
       }
     SS_ASSIGN(const OneNodeStep center, node_.step(at, true));
     for (std::size_t t = 0; t < node_.varied.size(); ++t) SS_TRY(compare(at, center, t));
@@ -79,7 +85,7 @@ class NodeCheck {
     const double scale = std::max(0.01 * rootMeanSquare(x), 1e-12);
     for (std::size_t k = 0; k < lengths.size(); ++k) {
       const double length = std::abs(x.as<const double>()[k]);
-      lengths[k] = scale <= 1e-12 ? 1 : std::max(length, scale);
+      lengths[k] = isMask(length) ? 0 : scale <= 1e-12 ? 1 : std::max(length, scale);
     }
     for (int d = 0; d < kDirections; ++d) {
       std::vector<double> direction = lengths;
@@ -177,14 +183,13 @@ class Check {
   const Graph& graph() const { return side_->stepper().graph(); }
 
   Status findNodes() {
-    std::set<ValueId> reached;
-    for (const ValueGradient& gradient : graph().gradients) reached.insert(gradient.value);
+    for (const ValueGradient& gradient : graph().gradients) reached_.insert(gradient.value);
     std::size_t flows = 0;
     const ExecutionPlan& plan = side_->stepper().plan();
     for (const NodeId id : graph().order()) {
       const Node& node = graph().node(id);
       if (node.phase != Phase::kForward || plan.instructionOf(id) < 0) continue;
-      if (std::ranges::none_of(node.outputs, [&](ValueId out) { return out && reached.contains(out); })) continue;
+      if (std::ranges::none_of(node.outputs, [&](ValueId out) { return out && reached_.contains(out); })) continue;
       ++flows;
       if (id_ ? importedNodeOf(graph(), id) != id_
               : only_ && !only_->foundIn(node.name) && !only_->foundIn(node.op) &&
@@ -214,8 +219,10 @@ class Check {
     if (!node.provenance.sourceFile.empty())
       out.set_source(toUtf8(fmt::format("{}:{}", node.provenance.sourceFile, node.provenance.sourceLine)));
     Status status = [&]() -> Status {
-      SS_ASSIGN(const OneNode alone, OneNode::of(graph(), node, subject_.model->registry->operators(),
-                                                 [&](ValueId value) { return side_->stepper().executor().read(value); }));
+      SS_ASSIGN(const OneNode alone, OneNode::of(
+                                         graph(), node, subject_.model->registry->operators(),
+                                         [&](ValueId value) { return side_->stepper().executor().read(value); },
+                                         [&](ValueId value) { return reached_.contains(value); }));
       return NodeCheck(alone, out).run();
     }();
     if (!status) {
@@ -233,6 +240,7 @@ class Check {
   const std::function<void(const std::string&, std::int64_t, std::int64_t)>& tell_;
   std::unique_ptr<SideStep> side_;
   std::map<int, NodeId> wanted_;  // by instruction
+  std::set<ValueId> reached_;     // values that have a gradient
   snapshot::GradcheckReport report_;
   std::int64_t done_ = 0;
 };

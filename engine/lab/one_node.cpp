@@ -23,7 +23,8 @@ Tensor weightsFor(const Dims& dims) {
 }  // namespace
 
 Result<OneNode> OneNode::of(const Graph& graph, const Node& node, const Operators& operators,
-                            const std::function<Result<Tensor>(ValueId)>& contents) {
+                            const std::function<Result<Tensor>(ValueId)>& contents,
+                            const std::function<bool(ValueId)>& wanted) {
   if (!node.subgraphs.empty())
     return fail(ErrorCode::kUnsupported,
                 fmt::format("{}: a node with a body; expected one that stands alone", node.label()));
@@ -40,12 +41,13 @@ Result<OneNode> OneNode::of(const Graph& graph, const Node& node, const Operator
     made.operands.emplace_back();
     if (!node.inputs[i]) continue;
     SS_ASSIGN(const Tensor found, contents(node.inputs[i]));
-    const bool varies = maskHas(op->differentiableInputs, i) && isFloating(found.dtype());
+    const bool varies = maskHas(op->differentiableInputs, i) && isFloating(found.dtype()) && wanted(node.inputs[i]);
     if (varies) made.varied.push_back(i);
     made.operands.back() = varies ? convertTensor(found.view(), DType::kF64).clone() : found.clone();
   }
   if (made.varied.empty())
-    return fail(ErrorCode::kUnsupported, fmt::format("{}: none of its operands can receive a gradient", node.label()));
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{}: none of its operands receives a gradient in this step", node.label()));
   for (std::size_t o = 0; o < node.outputs.size(); ++o)
     made.carries_.push_back(node.outputs[o] && maskHas(op->differentiableOutputs, o) &&
                             isFloating(graph.value(node.outputs[o]).type.dtype));

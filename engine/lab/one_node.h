@@ -20,10 +20,12 @@ struct OneNodeStep {
 
 class OneNode {
  public:
-  // `contents` reads an operand. Errors: kUnsupported for a node with a body, without a rule (with the reason of its op),
-  // without an operand that can receive a gradient, or without kernels in float64.
+  // `contents` reads an operand; `wanted`: whether the step wants its gradient, others stay as they are. Errors:
+  // kUnsupported for a node with a body, without a rule (with the reason of its op), without an operand that can receive a
+  // gradient, or without kernels in float64.
   static Result<OneNode> of(const Graph& graph, const Node& node, const Operators& operators,
-                            const std::function<Result<Tensor>(ValueId)>& contents);
+                            const std::function<Result<Tensor>(ValueId)>& contents,
+                            const std::function<bool(ValueId)>& wanted);
 
   std::vector<Tensor> operands;     // in the order of the node's inputs; those that vary in float64, absent ones invalid
   std::vector<std::string> names;   // of them

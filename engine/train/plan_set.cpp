@@ -195,11 +195,15 @@ void PlanSet::giveBack() {
     snapshot::Alert alert;
     alert.set_severity(snapshot::Alert::INFO);
     alert.set_code("plan_given_back");
+    alert.set_step(context_.state.counters.step);
+    alert.set_node(-1);
+    alert.set_value(-1);
+    alert.set_instruction(-1);
     alert.set_message(toUtf8(
         fmt::format("plan for '{}': its {} bytes are given back, {} batches after it ran; {} plans take {} bytes, expected "
                     "at most {} (option variants.bytes)",
                     plan.signature, own, uses_ - (*oldest)->used, variants_.size(), bytes, most)));
-    context_.log.raise(std::move(alert));
+    context_.log.raiseAt(std::move(alert));
     givenBack_.insert((*oldest)->stepper->variant().signature.text());
     bytes -= own;
     variants_.erase(oldest);
