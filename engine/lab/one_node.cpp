@@ -92,6 +92,10 @@ Result<OneNode::Made> OneNode::make(bool othersToo) const {
   graph.mutableNode(id).sinceVersion = node_.sinceVersion;
   Inference inference(graph, {.foldElements = -1, .operators = operators_});
   SS_TRY(inference.run());
+  // Outputs that are infinities, or stand for them (masks), say nothing of slopes and would swallow the others.
+  Interpreter once(graph, Backend::kReference, kKey, 1, *operators_);
+  for (std::size_t t = 0; t < made.inputs.size(); ++t) SS_TRY(once.feed(made.inputs[t], operands[varied[t]]));
+  SS_TRY(once.run());
   const auto add = [&](std::string op, std::vector<ValueId> of, Attributes attrs = {}) {
     const std::string name = "sum/" + op;
     return graph.node(graph.addNode(name, "", std::move(op), std::move(of), {name}, std::move(attrs))).output(0);
@@ -105,6 +109,18 @@ Result<OneNode::Made> OneNode::make(bool othersToo) const {
       return fail(ErrorCode::kUnsupported, fmt::format("{}: its extents depend on what it computes", node_.label()));
     if (graph.value(y).type.dtype != DType::kF64)
       y = add("Cast", {y}, {{"to", static_cast<std::int64_t>(11)}});  // TensorProto.DOUBLE
+    if (const Tensor* contents = once.value(graph.node(id).output(o)); contents != nullptr) {
+      Tensor counts(DType::kBool, *dims);
+      bool all = true;
+      for (std::int64_t k = 0; k < counts.elements(); ++k) {
+        const bool finite = std::abs(elementAsDouble(contents->view(), k)) < 1e30;
+        storeElement(counts.view(), k, finite ? 1 : 0);
+        all = all && finite;
+      }
+      if (!all)
+        y = add("Where",
+                {graph.addConstant("counts", counts), y, graph.addConstant("zero", Tensor::scalar(DType::kF64, 0))});
+    }
     const ValueId weighted = add("Mul", {y, graph.addConstant("w", weightsFor(*dims))});
     const ValueId sum = add("ReduceSum", {weighted}, {{"keepdims", std::int64_t{0}}});
     const ValueId size = add("ReduceSum", {add("Abs", {weighted})}, {{"keepdims", std::int64_t{0}}});
@@ -118,9 +134,6 @@ Result<OneNode::Made> OneNode::make(bool othersToo) const {
   graph.setPass("gradient");
   SS_ASSIGN(const GradientReport report, buildGradient(graph, inference, request));
   made.gradients = report.gradients;
-  Interpreter once(graph, Backend::kReference, kKey, 1, *operators_);
-  for (std::size_t t = 0; t < made.inputs.size(); ++t) SS_TRY(once.feed(made.inputs[t], operands[varied[t]]));
-  SS_TRY(once.run());
   return made;
 }
 

@@ -13,7 +13,7 @@
 namespace stepscope {
 
 struct OneNodeStep {
-  double loss = 0;                // sum over the outputs that carry a gradient of w * y; w: sin(1 + 1.7 k)
+  double loss = 0;                // sum over the outputs that carry a gradient of w * y; w: sin(1 + 1.7 k), 0 for infinities
   double size = 0;                // that of the absolute values
   std::vector<Tensor> gradients;  // float64, in the order of OneNode::varied; empty where they were not asked for
 };
