@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "engine/ops/op_def.h"
@@ -38,7 +39,10 @@ class Raising {
     }
     std::vector<std::string> names;
     for (const NodeId select : selects) names.push_back(graph_.value(graph_.node(select).output(0)).name + "_if");
-    const NodeId made = graph_.addNode(first.name + "/If", "", "If", {condition}, names);
+    constexpr std::string_view kSuffix = "/Select";
+    const bool lowered = first.name.ends_with(kSuffix);
+    const std::string name = lowered ? first.name.substr(0, first.name.size() - kSuffix.size()) : first.name;
+    const NodeId made = graph_.addNode(name, "", "If", {condition}, names);
     Node& node = graph_.mutableNode(made);
     node.sinceVersion = first.sinceVersion;
     node.provenance = first.provenance;
