@@ -70,6 +70,9 @@ struct StatsTaken {
 struct TrialsDone {
   snapshot::TrialsReport report;
 };
+struct BuffersMeasured {
+  std::vector<std::int64_t> bytes;  // of the newest plan, by buffer; -1: not measured
+};
 struct LedgerMade {
   LedgerRecord ledger;
 };
@@ -87,8 +90,8 @@ struct Lost {
 
 // What the recorder was told, one alternative per kind of event.
 using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
-                               PlanMade, PlanResumed, VerdictsGiven, TrialsDone, LedgerMade, StepDone, AlertRaised,
-                               StatsTaken, RunForgotten, ViewStateSet, Lost>;
+                               PlanMade, PlanResumed, VerdictsGiven, TrialsDone, BuffersMeasured, LedgerMade, StepDone,
+                               AlertRaised, StatsTaken, RunForgotten, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

@@ -231,6 +231,17 @@ Status EventWriter::on(std::int64_t run, const TrialsDone& event) {
   return {};
 }
 
+Status EventWriter::on(std::int64_t run, const BuffersMeasured& event) {
+  const std::int64_t plan = runs_[run].plan;
+  std::int64_t position = 0;
+  for (const std::int64_t bytes : event.bytes) {
+    if (bytes >= 0)
+      SS_STORE_TRY(insert("UPDATE buffers SET measured_bytes = ? WHERE plan = ? AND position = ?", bytes, plan, position));
+    ++position;
+  }
+  return {};
+}
+
 Status EventWriter::on(std::int64_t run, const LedgerMade& event) {
   const std::int64_t session = runs_[run].ledgers++;
   int position = 0;
@@ -259,7 +270,7 @@ Status EventWriter::writeInstructions(std::int64_t run, std::int64_t plan, const
 Status EventWriter::writeBuffers(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
   int position = 0;
   for (const snapshot::Buffer& b : message.buffers())
-    SS_STORE_TRY(insert("INSERT INTO buffers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run,
+    SS_STORE_TRY(insert("INSERT INTO buffers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", plan, position++, run,
                         b.value(), b.name(), bufferClassName(b.buffer_class()), b.in_arena(), b.offset(), b.bytes(),
                         b.first(), b.last(), b.shares(), b.decision(), lines(b.refusals())));
   return {};

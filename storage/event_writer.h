@@ -57,6 +57,7 @@ class EventWriter {
   Status on(std::int64_t run, const RunNamed& event);
   Status on(std::int64_t run, const VerdictsGiven& event);
   Status on(std::int64_t run, const TrialsDone& event);
+  Status on(std::int64_t run, const BuffersMeasured& event);
   Status on(std::int64_t run, const LedgerMade& event);
   Status on(std::int64_t run, const StepDone& event);
   Status on(std::int64_t run, const AlertRaised& event);

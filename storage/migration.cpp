@@ -127,6 +127,11 @@ std::span<const Migration> migrations() {
        "NULL, registers INTEGER NOT NULL, shared_bytes INTEGER NOT NULL, occupancy REAL, launches INTEGER NOT NULL, ns "
        "INTEGER NOT NULL, queue_ns INTEGER NOT NULL, PRIMARY KEY (run, name, blocks, threads, registers, shared_bytes)) "
        "WITHOUT ROWID"},
+      {9, "what a step computed of an input, and why: decided for every batch; what buffers really take",
+       "ALTER TABLE buffers ADD COLUMN measured_bytes INTEGER;"
+       "ALTER TABLE batch_densities ADD COLUMN computed INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE batch_densities ADD COLUMN decision TEXT NOT NULL DEFAULT '';"
+       "UPDATE batch_densities SET computed = total"},
   };
   return kAll;
 }

@@ -291,6 +291,11 @@ void Recorder::trials(snapshot::TrialsReport report) {
   impl_->push(TrialsDone{std::move(report)}, bytes);
 }
 
+void Recorder::bufferBytes(std::vector<std::int64_t> measured) {
+  const std::size_t bytes = measured.size() * sizeof(std::int64_t);
+  impl_->push(BuffersMeasured{std::move(measured)}, bytes);
+}
+
 void Recorder::ledger(LedgerRecord ledger) {
   const std::size_t bytes = (ledger.lines.size() + ledger.advice.size()) * 512;
   impl_->push(LedgerMade{std::move(ledger)}, bytes);

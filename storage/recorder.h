@@ -84,6 +84,9 @@ class Recorder {
   void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
   void trials(snapshot::TrialsReport report);                  // a session of them, for the table of that name
 
+  // What the buffers of the newest plan really took, by their index; -1: not measured.
+  void bufferBytes(std::vector<std::int64_t> bytes);
+
   void ledger(LedgerRecord ledger);  // of one step, for the tables ledger and ledger_advice
 
   // `walked`: instruction by instruction, to stop at breakpoints; its time is not that of a step at full speed.

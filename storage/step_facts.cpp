@@ -10,7 +10,7 @@
 namespace stepscope::storage {
 namespace {
 
-constexpr int kFirstVersion = 3;
+constexpr int kFirstVersion = 3, kDecisionVersion = 10;
 constexpr std::size_t kMostBins = 4096, kMostDims = 64;
 
 // Row ids of the steps as last executed.
@@ -50,9 +50,9 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensitie
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare(
-                      std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason FROM "
-                                  "batch_densities WHERE step_id IN ") +
-                      kLastExecuted + " ORDER BY step_id, input, kind"));
+                      std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason, ") +
+                      (project.schemaVersion() < kDecisionVersion ? "total, ''" : "computed, decision") +
+                      " FROM batch_densities WHERE step_id IN " + kLastExecuted + " ORDER BY step_id, input, kind"));
   rows.bind(run);
   while (rows.next()) {
     snapshot::InputDensity& d = out[rows.integer(0)].emplace_back();
@@ -64,6 +64,8 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensitie
     d.set_shortest(boundedSize(rows.integer(6)));
     d.set_longest(boundedSize(rows.integer(7)));
     d.set_reason(rows.text(8));
+    d.set_computed(boundedSize(rows.integer(9)));
+    d.set_decision(rows.text(10));
   }
   SS_STORE_TRY(rows.status());
   return out;

@@ -78,8 +78,9 @@ Status EventWriter::writeDevice(std::int64_t run, std::int64_t step, const snaps
 
 Status EventWriter::writeBatch(std::int64_t run, std::int64_t step, const snapshot::StepRecord& record) {
   for (const snapshot::InputDensity& d : record.densities())
-    SS_STORE_TRY(insert("INSERT OR REPLACE INTO batch_densities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, d.input(),
-                        d.kind(), run, d.valid(), d.total(), d.rows(), d.shortest(), d.longest(), d.reason()));
+    SS_STORE_TRY(insert("INSERT OR REPLACE INTO batch_densities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step,
+                        d.input(), d.kind(), run, d.valid(), d.total(), d.rows(), d.shortest(), d.longest(), d.reason(),
+                        d.computed(), d.decision()));
   int position = 0;
   for (const snapshot::TensorData& input : record.inputs()) {
     const snapshot::TensorStatistics& t = input.statistics();

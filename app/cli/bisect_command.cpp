@@ -21,7 +21,7 @@ namespace {
 struct BisectArguments {
   std::string model, output;
   std::vector<std::string> reference;
-  double tolerance = 1e-3;
+  double tolerance = 0;
   bool json = false;
   SharedOptions shared;
 };
@@ -46,8 +46,10 @@ Result<BisectQuestion> bisectQuestion(const BisectArguments& a) {
   }
   if (kernels) question.reference.clear();
   question.reference.insert(question.reference.end(), settings.begin(), settings.end());
-  if (!(a.tolerance > 0 && a.tolerance < 1))
-    return invalid(fmt::format("option 'tolerance': found {}; expected a number between 0 and 1", a.tolerance));
+  if (!(a.tolerance >= 0 && a.tolerance < 1))
+    return invalid(
+        fmt::format("option 'tolerance': found {}; expected a number from 0 to 1; 0: what the reference differs from itself",
+                    a.tolerance));
   question.tolerance = a.tolerance;
   question.file = a.output.empty() ? std::filesystem::path(a.model).stem().string() + ".bisect.onnx" : a.output;
   if (question.file.extension() != ".onnx")
@@ -63,6 +65,9 @@ void printBisectJson(const BisectReport& report) {
            {"step", report.step},
            {"batch", report.batch},
            {"tolerance", report.tolerance},
+           {"noise", numberJson(report.noise)},
+           {"pairs", report.pairs},
+           {"bound", numberJson(report.all.bound)},
            {"candidates", report.candidates},
            {"tried", report.tried},
            {"differs", report.differs},
@@ -70,6 +75,7 @@ void printBisectJson(const BisectReport& report) {
            {"worst", report.all.what},
            {"options", options},
            {"options_error", numberJson(report.found.error)},
+           {"options_bound", numberJson(report.found.bound)},
            {"first",
             {{"value", report.value},
              {"node", report.label},
@@ -85,19 +91,24 @@ void printBisectJson(const BisectReport& report) {
            {"note", report.note}});
 }
 
+std::string differenceText(const BisectDifference& of) {
+  if (of.what.empty()) return "no bit differs";
+  return fmt::format("relative error {:.2g} of the {}, where rounding makes at most {:.2g}", of.error, of.what, of.bound);
+}
+
 void printBisectText(const BisectReport& report) {
   say("step {} ({}): {} options differ from the reference, {} steps run\n", report.step, report.batch, report.candidates,
       report.tried);
+  say("rounding: {} runs of the reference beside itself, gradients apart by {:.2g} in the median\n", report.pairs,
+      report.noise);
   if (!report.differs) {
-    say("it computes what the reference computes: the largest relative error is {:.2g}{}; tolerance {:g}\n",
-        report.all.error, report.all.what.empty() ? "" : ", of the " + report.all.what, report.tolerance);
+    say("it computes what the reference computes: {}\n", differenceText(report.all));
     return;
   }
-  say("it differs: relative error {:.2g} of the {}; tolerance {:g}\n\n", report.all.error, report.all.what,
-      report.tolerance);
+  say("it differs: {}\n\n", differenceText(report.all));
   say("the smallest set of options that shows it:\n");
   for (const BisectOption& o : report.options) say("  {}={}, reference {}\n", o.name, o.value, o.reference);
-  say("with it alone: relative error {:.2g} of the {}\n", report.found.error, report.found.what);
+  say("with it alone: {}\n", differenceText(report.found));
   if (!report.value.empty()) {
     say("\nthe first value that differs: '{}', made by {}", report.value, report.label);
     if (!report.module.empty()) say(" in {}", report.module);
@@ -150,7 +161,8 @@ Command bisectCommand() {
       {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
        {"--reference", &a->reference, "a setting of the reference, on top of all passes off and float32 [kernels=reference]",
         "OPTION=VALUE"},
-       {"--tolerance", &a->tolerance, "largest relative L2 error of loss and gradients that is rounding [1e-3]", "X"},
+       {"--tolerance", &a->tolerance,
+        "largest relative L2 error of loss and gradients that is rounding [measured: the reference beside itself]", "X"},
        {"-o,--output", &a->output, "the part of the graph; its data stands beside it [MODEL.bisect.onnx]", "FILE.onnx"},
        {"--json", &a->json, "one JSON object"}}};
   a->shared.addTo(command);

@@ -10,15 +10,18 @@
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/data/file.h"
+#include "engine/profile/machine_file.h"
 #include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
 
+constexpr std::int64_t kMostMachineBytes = 1 << 20;
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 32;
 
 struct CapacityArguments {
-  std::string model, memory, vary;
+  std::string model, memory, vary, machine;
   bool json = false, recompute = false;
   SharedOptions shared;
 };
@@ -39,6 +42,12 @@ Result<snapshot::GetCapacity> capacityQuestion(const CapacityArguments& a) {
   SS_ASSIGN(const std::int64_t memory, memoryBytes(a.memory));
   question.set_memory_bytes(memory);
   question.set_recompute(a.recompute);
+  if (!a.machine.empty()) {
+    SS_ASSIGN(const auto bytes, readWholeFile(a.machine, kMostMachineBytes, "machine"));
+    question.set_machine(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    question.set_machine_name(a.machine);
+    SS_TRY(parseMachine(question.machine(), a.machine));
+  }
   if (a.vary.empty()) {
     question.set_dimension("batch");
     return question;
@@ -88,6 +97,7 @@ void printCapacityJson(const snapshot::CapacityReport& report) {
            {"memory_bytes", report.memory_bytes()},
            {"largest", report.largest()},
            {"largest_with_recompute", report.largest_with_recompute()},
+           {"machine", report.machine()},
            {"ended", report.ended()}});
 }
 
@@ -105,8 +115,8 @@ void printCapacityText(const snapshot::CapacityReport& report, bool recompute) {
   say("{}", table({"extent", "recompute", "peak", "arena", "state", units::bytes(report.memory_bytes()), "step at least",
                    "per sample", "run again"},
                   rows, 2));
-  say("\npeak: arena, state, constants and batch of the plan; step at least: by the roofline of this machine ({})\n",
-      report.peaks());
+  say("\npeak: arena, state, constants and batch of the plan; step at least: by the roofline of {} ({})\n",
+      report.machine().empty() ? "this machine" : report.machine(), report.peaks());
   if (dynamic > 0) say("{} instructions have extents that only a run tells: their memory is not in the peak\n", dynamic);
   if (report.dimension().empty()) return;
   const auto largest = [](std::int64_t extent) { return extent > 0 ? std::to_string(extent) : std::string("none"); };
@@ -119,7 +129,7 @@ void printCapacityText(const snapshot::CapacityReport& report, bool recompute) {
 Status capacity(const CapacityArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_ASSIGN(snapshot::GetCapacity question, capacityQuestion(a));
-  if (question.memory_bytes() == 0) question.set_memory_bytes(options.memoryLimit);
+  if (question.memory_bytes() == 0 && options.memoryLimit > 0) question.set_memory_bytes(options.memoryLimit);
   options.ringBytes = 0;
   options.missingWeights = "random";  // nobody reads them
   SS_ASSIGN(const auto session, openSession(a.model, options, output, true));
@@ -147,6 +157,9 @@ Command capacityCommand() {
       {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
        {"--memory", &a->memory, "bytes that the step may take, such as 24GiB [what this machine has]", "SIZE"},
        {"--vary", &a->vary, "NAME=FROM..TO: dimension of the inputs and its extents [batch=1..4096]", "NAME=RANGE"},
+       {"--machine", &a->machine,
+        "a machine that a file describes, as `stepscope doctor --json` writes it there: its memory and the times on it",
+        "FILE.json"},
        {"--recompute", &a->recompute, "where the step does not fit: the smallest recompute with which it does"},
        {"--json", &a->json, "one JSON object per line"}}};
   a->shared.addTo(command, {"--data", "--loss", "--loss-fn", "--logits", "--labels", "--train", "--freeze", "--optimizer",

@@ -47,6 +47,8 @@ Command precisionCommand();
 Command evaluateCommand();
 Command trialsCommand();
 Command bisectCommand();
+Command gradcheckCommand();
+Command memoryCommand();
 Command capacityCommand();
 Command ledgerCommand();
 Command verifyCommand();

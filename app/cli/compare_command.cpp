@@ -12,6 +12,7 @@
 #include "storage/comparison.h"
 #include "storage/report/comparison_document.h"
 #include "storage/report/report.h"
+#include "storage/trials.h"
 
 namespace stepscope::cli {
 namespace {
@@ -57,7 +58,43 @@ Json side(const storage::RunRow& run, const storage::TimeStats& step, const stor
           {"speed", kind.speed()}, {"cpu_ns", kind.cpu}, {"wait_ns", kind.wait}, {"busy", kind.busy()}};
 }
 
-void printCompareJson(const RunComparison& c) {
+// What an option gave in either run, as far as both tried it.
+struct TrialPair {
+  snapshot::Trial a, b;
+};
+
+std::vector<TrialPair> trialPairs(const std::vector<snapshot::Trial>& a, const std::vector<snapshot::Trial>& b) {
+  std::vector<TrialPair> pairs;
+  for (const snapshot::Trial& of : a)
+    for (const snapshot::Trial& other : b)
+      if (of.option() == other.option() && of.to() == other.to() && of.rounds() > 0 && other.rounds() > 0 &&
+          !of.to().empty())
+        pairs.push_back({of, other});
+  return pairs;
+}
+
+void printTrials(const std::vector<TrialPair>& pairs) {
+  if (pairs.empty()) return;
+  std::vector<std::vector<std::string>> lines;
+  const auto text = [](const snapshot::Trial& t) {
+    return fmt::format("{:.3f} ({:.3f} .. {:.3f}), {}", t.ratio(), t.low(), t.high(), t.verdict());
+  };
+  for (const TrialPair& pair : pairs)
+    lines.push_back({fmt::format("{} {} -> {}", pair.a.option(), pair.a.from(), pair.a.to()), text(pair.a), text(pair.b)});
+  say("\ntrials of both runs, time with the change / without\n{}", table({"change", "A", "B"}, lines, 3));
+}
+
+void printCompareJson(const RunComparison& c, const std::vector<TrialPair>& pairs) {
+  Json trials = Json::array();
+  const auto trial = [](const snapshot::Trial& t) {
+    return Json{{"ratio", t.ratio()}, {"low", t.low()}, {"high", t.high()}, {"verdict", t.verdict()}};
+  };
+  for (const TrialPair& pair : pairs)
+    trials.push_back({{"option", pair.a.option()},
+                      {"from", pair.a.from()},
+                      {"to", pair.a.to()},
+                      {"a", trial(pair.a)},
+                      {"b", trial(pair.b)}});
   Json options = Json::array(), memory = Json::array(), divergences = Json::array();
   for (const auto& o : c.options) options.push_back({{"name", o.name}, {"a", orNull(o.a)}, {"b", orNull(o.b)}});
   for (const auto& m : c.memory) memory.push_back({{"name", m.name}, {"a_bytes", orNull(m.a)}, {"b_bytes", orNull(m.b)}});
@@ -77,6 +114,7 @@ void printCompareJson(const RunComparison& c) {
                   {"build_phases", times(c.buildPhases)},
                   {"step_phases", times(c.stepPhases)},
                   {"ops", times(c.ops)},
+                  {"trials", trials},
                   {"memory", memory}};
   sayJson(root);
 }
@@ -191,6 +229,10 @@ Command compareCommand() {
       tellError(result.error().message);
       return result.error().code == storage::ErrorCode::kInvalidArgument ? kUsage : kFailed;
     }
+    const auto trialsA = storage::readTrials(*project, args->a),
+               trialsB = storage::readTrials(other ? *other : *project, args->b);
+    if (!trialsA || !trialsB) return tellError((trialsA ? trialsB : trialsA).error().message);
+    const std::vector<TrialPair> pairs = trialPairs(*trialsA, *trialsB);
     if (!args->output.empty()) {
       if (auto written = storage::writeReport(storage::comparisonDocument(*result, args->tolerance), args->output);
           !written) {
@@ -199,10 +241,12 @@ Command compareCommand() {
       }
       if (!args->json) say("{}\n", args->output);
     }
-    if (args->json)
-      printCompareJson(*result);
-    else if (args->output.empty())
+    if (args->json) {
+      printCompareJson(*result, pairs);
+    } else if (args->output.empty()) {
       printCompareText(*result, args->tolerance);
+      printTrials(pairs);
+    }
     return args->check && (result->steps.tolerance || result->steps.both == 0) ? kFailed : kSuccess;
   };
   return command;

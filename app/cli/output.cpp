@@ -223,6 +223,7 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
                          {"ns", r.ns()},
                          {"cpu_ns", r.cpu_ns()},
                          {"wait_ns", r.wait_ns()},
+                         {"flight_ns", r.flight_ns()},
                          {"peak_bytes", r.peak_bytes()},
                          {"planned_bytes", r.planned_bytes()},
                          {"learning_rate", r.learning_rate()},
@@ -231,6 +232,13 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
                          {"tokens", r.tokens()}};
     event["loss"] = r.has_loss() ? numberJson(r.loss()) : nlohmann::json(nullptr);
     if (r.has_gradient_norm()) event["gradient_norm"] = numberJson(r.gradient_norm());
+    for (const snapshot::InputDensity& density : r.densities())
+      if (!density.decision().empty())
+        event["densities"].push_back({{"input", density.input()},
+                                      {"valid", density.valid()},
+                                      {"total", density.total()},
+                                      {"computed", density.computed()},
+                                      {"decision", density.decision()}});
     if (r.loss_scale() > 0) {
       event["loss_scale"] = r.loss_scale();
       event["skipped"] = r.skipped();

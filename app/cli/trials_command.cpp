@@ -22,7 +22,7 @@ namespace {
 
 struct TrialsArguments {
   std::string model, project, only, batches;
-  std::int64_t rounds = 0, nothing = 1;
+  std::int64_t rounds = 0, nothing = 1, planted = 0;
   double seconds = 0;
   bool json = false;
   SharedOptions shared;
@@ -80,11 +80,13 @@ void printTrialsJson(const snapshot::TrialsReport& report) {
            {"candidates", report.candidates()},
            {"nothing", report.nothing()},
            {"nothing_found", report.nothing_found()},
+           {"planted", report.planted()},
+           {"planted_found", report.planted_found()},
            {"cancelled", report.cancelled()}});
 }
 
 std::string change(const snapshot::Trial& t) {
-  return t.option() == "(nothing)" ? t.option() : fmt::format("{} {} -> {}", t.option(), t.from(), t.to());
+  return t.option().starts_with('(') ? t.option() : fmt::format("{} {} -> {}", t.option(), t.from(), t.to());
 }
 
 std::string parityText(const snapshot::TrialParity& p) {
@@ -126,8 +128,12 @@ void printTrialsText(const snapshot::TrialsReport& report) {
       "a verdict needs p of at most 0.05 and an interval that lies 1 % or more away from 1\n"
       "(nothing): the plan with itself; {} of {} called different\n",
       report.nothing_found(), report.nothing());
+  if (report.planted() > 0)
+    say("(5 % slower): the plan with itself, waiting for 5 % of each step; {} of {} called slower\n", report.planted_found(),
+        report.planted());
   if (report.cancelled())
-    say("cancelled: {} of {} options were tried\n", report.trials_size() - report.nothing(), report.candidates());
+    say("cancelled: {} of {} options were tried\n", report.trials_size() - report.nothing() - report.planted(),
+        report.candidates());
 }
 
 // While it goes on: one line that changes on a terminal, a line for each candidate elsewhere.
@@ -165,6 +171,9 @@ Result<snapshot::GetTrials> trialsQuestion(const TrialsArguments& a) {
     return invalid(fmt::format("option 'seconds': found {}; expected a time above 0", a.seconds));
   if (a.nothing < 1 || a.nothing > 1000)
     return invalid(fmt::format("option 'nothing': found {}; expected 1 to 1000", a.nothing));
+  if (a.planted < 0 || a.planted > 1000)
+    return invalid(fmt::format("option 'planted': found {}; expected 0 to 1000", a.planted));
+  question.set_planted(static_cast<int>(a.planted));
   question.set_rounds(static_cast<int>(a.rounds));
   question.set_seconds(a.seconds);
   question.set_nothing(static_cast<int>(a.nothing));
@@ -235,6 +244,8 @@ Command trialsCommand() {
        {"--seconds", &a->seconds, "instead of rounds: how long to measure in all", "S"},
        {"--batches", &a->batches, "batch sizes to try as well, such as 1,2,4; needs synthetic data", "N,N"},
        {"--nothing", &a->nothing, "so many times the plan is compared with itself [1]", "N"},
+       {"--planted", &a->planted,
+        "so many times it is compared with itself slowed down by 5 %: how surely this machine finds so much [0]", "N"},
        {"--project", &a->project, "record the trials into this project file", "FILE"},
        {"--json", &a->json, "one JSON object per line"}}};
   a->shared.addTo(command);

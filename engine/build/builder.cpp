@@ -194,6 +194,7 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
   for (std::string& note : notes) report.add_notes(std::move(note));
   step.density = DensityProbe(work.graph, *batch, step.request.options);
   step.densities = step.density.measure(*batch);
+  step.rows = step.request.rows ? *step.request.rows : chooseRows(step.densities, step.request.options);
   for (const snapshot::InputDensity& density : step.densities) {
     report.add_notes(densityText(density));
     // What the passes would choose, so that their gain can be told.
@@ -212,9 +213,12 @@ Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph&
   context.extents = step.extents;
   for (const snapshot::InputDensity& density : step.densities)
     for (const DensityProbe::Entry& entry : step.density.entries())
-      if (entry.input == density.input())
-        context.batch.push_back(
-            {entry.input, density.valid(), density.total(), entry.kind, entry.mask, entry.invalid.value_or(0)});
+      if (entry.input == density.input()) {
+        const auto rows = step.rows.find(density.input());
+        context.batch.push_back({entry.input, density.valid(), density.total(), entry.kind, entry.mask,
+                                 entry.invalid.value_or(0),
+                                 rows == step.rows.end() || rows->second.alone ? std::string() : rows->second.reason});
+      }
   SS_TRY(runPhasePasses(model_->registry->passesOf(name), request.options, graph, context, log_, effects, stages));
   phase.count(graph.order().size());
   return {};

@@ -19,6 +19,7 @@
 #include "engine/build/kept_rows.h"
 #include "engine/build/optimizer.h"
 #include "engine/build/options.h"
+#include "engine/build/rows_choice.h"
 #include "engine/build/trained_set.h"
 #include "engine/ir/keys.h"
 #include "engine/plan/plan.h"
@@ -32,6 +33,7 @@ struct BuildRequest {
   bool keepGradients = false;     // of trained parameters, as accumulated
   bool forwardOnly = false;       // without loss, gradient and optimizer
   int threads = 1;
+  std::optional<RowsChoices> rows;  // absent: chosen from the first batch
   // Adds to an error of a batch's shapes what would help.
   std::function<Error(Error)> explain;
   // Opens the data for the inputs of the graph and gives its next batch; what is worth telling goes to `notes`. Only what
@@ -50,6 +52,7 @@ struct SymbolicStep {
   std::vector<ParameterChoice> parameters;
   DensityProbe density;
   std::vector<snapshot::InputDensity> densities;  // of the first batch
+  RowsChoices rows;                               // which inputs' rows that count are computed alone
   std::vector<KeptRows> keptRows;
   std::map<std::string, Dim> extents;          // of the first batch, by the symbols of the inputs' shapes
   std::map<std::string, std::string> effects;  // of the options

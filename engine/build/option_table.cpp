@@ -38,6 +38,7 @@ std::string_view groupOf(std::string_view name) {
                                                                    {"break-on", "Run"},
                                                                    {"long.ms", "Run"},
                                                                    {"ring.bytes", "Memory"},
+                                                                   {"variants.bytes", "Memory"},
                                                                    {"roofline", "Record"},
                                                                    {"recompute.plan", "Memory"},
                                                                    {"recompute.budget", "Memory"}};
@@ -57,6 +58,7 @@ std::string_view kindOf(const OptionInfo& info) {
                                                                   {"loop.max_memory", "bytes"},
                                                                   {"recompute.budget", "bytes"},
                                                                   {"ring.bytes", "bytes"},
+                                                                  {"variants.bytes", "bytes"},
                                                                   {"record.batch.bytes", "bytes"},
                                                                   {"accumulate", "count"},
                                                                   {"warmup-steps", "count"},
@@ -135,8 +137,8 @@ std::vector<OptionInfo> plainOptions() {
       {"threads", "0", "threads of the kernels; 0 = all cores", {}},
       {"deterministic",
        "run",
-       "equal bits for an equal number of threads (run), or for any number (threads): sums are cut by size alone, and what "
-       "cannot be cut so takes one thread",
+       "equal bits for an equal number of threads (run, also on), or for any number (threads): sums are cut by size alone, "
+       "and what cannot be cut so takes one thread; a kernel that cannot is an alert, before the first step and once",
        {"run", "threads"}},
       {"subnormals",
        "keep",
@@ -213,6 +215,11 @@ std::vector<OptionInfo> plainOptions() {
       {"recompute.plan",
        "",
        "PATTERN:1:COUNT,…: forward values to compute again, by pattern (`build` lists them); -1 = all",
+       {}},
+      {"variants.bytes",
+       "0",
+       "bytes that plans for batches of other shapes may keep; above it those that ran longest ago are given back; 0 = a "
+       "quarter of what the machine has",
        {}},
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},

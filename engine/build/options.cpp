@@ -148,8 +148,10 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"seed", [&] { return setWhole(o.seed, 0, INT64_MAX); }},
       {"threads", [&] { return setWhole(o.threads, 0, 1024); }},
       {"deterministic",
-       [&] {
-         return setChoice(o.deterministic, {"run", "threads"});
+       [&]() -> Status {
+         SS_TRY(setChoice(o.deterministic, {"run", "on", "threads"}));
+         if (o.deterministic == "on") o.deterministic = "run";
+         return {};
        }},
       {"subnormals",
        [&]() -> Status {
@@ -228,6 +230,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
          SS_ASSIGN(o.recomputePlan, parseRecomputePlan(value));
          return {};
        }},
+      {"variants.bytes", [&] { return setBytes(o.variantBytes, kMax); }},
       {"ring.bytes", [&] { return setBytes(o.ringBytes, kMax); }},
       {"kernels",
        [&]() -> Status {

@@ -65,6 +65,7 @@ struct TrainOptions {
   std::int64_t memoryLimit = 0;      // bytes; 0 = what the machine has
   std::int64_t recomputeBudget = 0;  // bytes of live activations; 0 = nothing is computed again for it
   std::vector<RecomputeRequest> recomputePlan;
+  std::int64_t variantBytes = 0;  // of the plans for other batches that stay; 0 = a quarter of what the machine has
   std::int64_t ringBytes = std::int64_t{256} << 20;
   bool referenceKernels = false;
   std::map<std::string, bool> passes;        // pass.<name> = on|off

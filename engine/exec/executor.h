@@ -101,6 +101,10 @@ class Executor {
   // not known before it runs (extents that depend on data, strings); `memory` is then to be ignored.
   bool writtenMemory(int instruction, std::vector<std::span<std::byte>>& memory) const;
 
+  // The memory of a buffer of the arena, as far as the host can reach it; empty for others. Its contents mean something only
+  // between the first and the last instruction that touch it.
+  std::span<std::byte> arenaMemory(int buffer) const;
+
   // Whether the conditions of If let the instruction run, as they stand now.
   bool conditionsHold(int instruction) const;
 

@@ -13,6 +13,13 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 }  // namespace
 
+std::span<std::byte> Executor::arenaMemory(int buffer) const {
+  const Buffer& b = plan_.buffers[at(buffer)];
+  const bool own = b.space == plan_.space;
+  if (b.home != Home::kArena || b.shares >= 0 || b.bytes == 0 || (own && !device_.onHost())) return {};
+  return {(own ? arena_ : hostArena_).data() + b.offset, static_cast<std::size_t>(b.bytes)};
+}
+
 TensorView Executor::viewOf(int buffer) const {
   if (buffer < 0) return {};
   const Buffer& b = plan_.buffers[at(buffer)];

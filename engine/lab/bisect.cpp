@@ -8,11 +8,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
+#include <random>
 
 #include "engine/build/loss_scale.h"
 #include "engine/lab/delta_debugging.h"
 #include "engine/lab/first_difference.h"
+#include "engine/lab/noise_bounds.h"
 #include "engine/lab/option_proof.h"
 #include "engine/lab/side_step.h"
 #include "engine/lab/tensor_distance.h"
@@ -21,14 +22,9 @@
 namespace stepscope {
 namespace {
 
-// Gradients whose norm is a smaller share of that of all are rounding: that of a key's bias in attention is zero in theory.
-constexpr double kNoise = 1e-4;
-// An element whose gradient is nearly zero may be updated the other way: new values are compared less strictly.
-constexpr double kUpdateTolerance = 0.05;
-
 // What the reference left behind.
 struct Reference {
-  double loss = 0, squares = 0;  // squares: of all elements of all gradients
+  double loss = 0;
   std::map<std::string, Tensor> gradients, parameters;
 };
 
@@ -37,7 +33,7 @@ class Bisection {
   Bisection(const BisectSubject& subject, const BisectQuestion& question) : subject_(subject), question_(question) {}
 
   Result<BisectReport> run() {
-    if (!(question_.tolerance > 0 && question_.tolerance < 1))
+    if (!(question_.tolerance >= 0 && question_.tolerance < 1))
       return invalid(fmt::format("option 'tolerance': found {}; expected a number between 0 and 1", question_.tolerance));
     report_.step = subject_.start.counters.step;
     report_.batch = toUtf8(subject_.batch.label);
@@ -46,10 +42,13 @@ class Bisection {
     for (const std::string& name : changedOptions(reference_, suspect(), table()))
       if (isOptimisation(name)) names_.push_back(name);
     report_.candidates = names_.size();
+    bounds_ = NoiseBounds(question_.tolerance);
+    SS_TRY(measureNoise());
+    SS_TRY(tell("the reference"));
     SS_ASSIGN(const Reference expected, left(reference_));
     expected_ = &expected;
     SS_ASSIGN(report_.all, differenceOf(suspect()));
-    report_.differs = report_.all.error > question_.tolerance;
+    report_.differs = report_.all.beyond();
     if (!report_.differs) return std::move(report_);
     SS_ASSIGN(const std::vector<std::string> set, findSet());
     const TrainOptions options = with(reference_, set);
@@ -57,7 +56,9 @@ class Bisection {
       report_.options.push_back({name, optionValue(reference_, name, table()), optionValue(suspect(), name, table())});
     SS_ASSIGN(report_.found, differenceOf(options));
     SS_TRY(tell("the first value that differs"));
-    SS_TRY(findFirstDifference(subject_, question_, reference_, options, report_));
+    BisectQuestion bounded = question_;
+    bounded.tolerance = report_.found.bound;
+    SS_TRY(findFirstDifference(subject_, bounded, reference_, options, report_));
     return std::move(report_);
   }
 
@@ -100,8 +101,10 @@ class Bisection {
   }
 
   // `base` with the suspect's values of these options.
-  TrainOptions with(const TrainOptions& base, const std::vector<std::string>& names) const {
+  TrainOptions with(const TrainOptions& base, const std::vector<std::string>& names,
+                    const std::vector<std::pair<std::string, std::string>>& settings = {}) const {
     TrainOptions options = base;
+    for (const auto& [name, value] : settings) SS_CHECK(applySetting(options, name, value, "bisect", table()).has_value());
     for (const std::string& name : names) {
       if (name == "precision.force") {  // settings of it add up
         options.precisionForce = suspect().precisionForce;
@@ -113,9 +116,9 @@ class Bisection {
     return options;
   }
 
-  Result<std::unique_ptr<SideStep>> side(const TrainOptions& options) {
+  Result<std::unique_ptr<SideStep>> side(const TrainOptions& options, const StateSnapshot* start = nullptr) {
     ++report_.tried;
-    SideSubject side{subject_.model, subject_.request, subject_.batch, subject_.start, subject_.cancelled};
+    SideSubject side{subject_.model, subject_.request, subject_.batch, start ? *start : subject_.start, subject_.cancelled};
     side.request.options = options;
     side.request.threads = threadsOf(options);
     side.keepGradients = subject_.request.keepGradients;
@@ -158,14 +161,11 @@ class Bisection {
   }
 
   Result<Reference> left(const TrainOptions& options) {
-    SS_TRY(tell("the reference"));
     SS_ASSIGN(const auto step, side(options));
     Reference reference;
     SS_TRY(runWithGradients(*step, subject_.batch,
                             [&](const std::string& name, const Tensor& gradient, double factor) -> Status {
-                              Tensor kept = divided(gradient, factor);
-                              reference.squares += distanceOf(kept, kept).expected;
-                              reference.gradients[name] = std::move(kept);
+                              reference.gradients[name] = divided(gradient, factor);
                               return {};
                             }));
     reference.loss = step->loss();
@@ -176,43 +176,77 @@ class Bisection {
     return reference;
   }
 
+  // Calls `each` with what a quantity of the step is and its error beside what is expected of it.
+  template <typename Each>
+  Status errorsOf(SideStep& step, const Reference& wanted, const Each& each) const {
+    SS_TRY(runWithGradients(step, subject_.batch,
+                            [&](const std::string& name, const Tensor& gradient, double factor) -> Status {
+                              if (const auto expected = wanted.gradients.find(name); expected != wanted.gradients.end())
+                                each(fmt::format("gradient of '{}'", toUtf8(name)),
+                                     distanceOf(divided(gradient, factor), expected->second).error());
+                              return {};
+                            }));
+    TensorDistance loss;
+    loss.add(step.loss(), wanted.loss);
+    each("loss", loss.error());
+    for (const auto& [name, expected] : wanted.parameters) {
+      const auto start = subject_.start.tensors.find(name);
+      if (!step.state().contains(name) || start == subject_.start.tensors.end()) continue;
+      // Of the update, not of the parameter.
+      const TensorDistance apart = distanceOf(step.state().read(name), expected),
+                           update = distanceOf(start->second, expected);
+      each(fmt::format("new value of '{}'", toUtf8(name)), apart.notFinite > 0     ? std::numeric_limits<double>::infinity()
+                                                           : apart.difference == 0 ? 0
+                                                           : update.difference == 0
+                                                               ? 1
+                                                               : std::sqrt(apart.difference / update.difference));
+    }
+    return {};
+  }
+
+  // The reference with itself. With fast kernels: those of reference would take long and have one order of sums only.
+  Status measureNoise() {
+    const TrainOptions fast = with(reference_, {}, {{"kernels", "fast"}});
+    SS_TRY(tell("noise of the reference with itself"));
+    SS_ASSIGN(const Reference wanted, left(fast));
+    const auto look = [&](const TrainOptions& options, const StateSnapshot* start) -> Status {
+      SS_TRY(tell("noise of the reference with itself"));
+      SS_ASSIGN(const auto step, side(options, start));
+      ++report_.pairs;
+      return errorsOf(*step, wanted, [&](const std::string& what, double error) { bounds_.add(what, error); });
+    };
+    const int own = threadsOf(fast);
+    for (const int threads : {1, 2, 3})
+      if (threads != own) SS_TRY(look(with(fast, {}, {{"threads", std::to_string(threads)}}), nullptr));
+    for (const std::uint32_t seed : {1U, 2U}) {
+      const StateSnapshot rounded = roundedOnceMore(subject_.start, seed);
+      SS_TRY(look(fast, &rounded));
+    }
+    report_.noise = bounds_.medianNoise("gradient of ");
+    return {};
+  }
+
+  // Every float32 number of the state one step of its precision up or down, by a coin.
+  static StateSnapshot roundedOnceMore(const StateSnapshot& start, std::uint32_t seed) {
+    StateSnapshot rounded = start;
+    std::minstd_rand coins(seed);
+    for (auto& [name, tensor] : rounded.tensors) {
+      if (tensor.dtype() != DType::kF32) continue;
+      tensor = tensor.clone();
+      for (float& x : tensor.as<float>())
+        if (x != 0) x = std::nextafter(x, (coins() & 16U) != 0 ? HUGE_VALF : -HUGE_VALF);
+    }
+    return rounded;
+  }
+
   Result<BisectDifference> differenceOf(const TrainOptions& options) {
     SS_ASSIGN(const auto step, side(options));
     BisectDifference worst;
-    const auto add = [&](double error, const std::string& what) {
-      if (!(error <= worst.error)) worst = {std::isnan(error) ? std::numeric_limits<double>::infinity() : error, what};
-    };
-    std::set<std::string> noise;
-    SS_TRY(runWithGradients(
-        *step, subject_.batch, [&](const std::string& name, const Tensor& gradient, double factor) -> Status {
-          const auto expected = expected_->gradients.find(name);
-          if (expected == expected_->gradients.end()) return {};
-          const TensorDistance distance = distanceOf(divided(gradient, factor), expected->second);
-          const double floor = kNoise * std::sqrt(expected_->squares);
-          if (std::sqrt(distance.expected) <= floor) noise.insert(name);
-          const double error = distance.notFinite > 0 || floor <= 0
-                                   ? distance.error()
-                                   : std::sqrt(distance.difference) / std::max(floor, std::sqrt(distance.expected));
-          add(error, fmt::format("gradient of '{}'", toUtf8(name)));
-          return {};
-        }));
-    TensorDistance loss;
-    loss.add(step->loss(), expected_->loss);
-    add(loss.error(), "loss");
-    if (worst.error > question_.tolerance) return worst;  // new values follow from gradients
-    for (const auto& [name, expected] : expected_->parameters) {
-      if (!step->state().contains(name) || noise.contains(name)) continue;
-      const auto start = subject_.start.tensors.find(name);
-      if (start == subject_.start.tensors.end()) continue;
-      // Of the update, not of the parameter.
-      const TensorDistance apart = distanceOf(step->state().read(name), expected),
-                           update = distanceOf(start->second, expected);
-      const double error = apart.notFinite > 0      ? std::numeric_limits<double>::infinity()
-                           : apart.difference == 0  ? 0
-                           : update.difference == 0 ? 1
-                                                    : std::sqrt(apart.difference / update.difference);
-      if (error > kUpdateTolerance) add(error, fmt::format("new value of '{}'", toUtf8(name)));
-    }
+    SS_TRY(errorsOf(*step, *expected_, [&](const std::string& what, double found) {
+      const double error = std::isnan(found) ? std::numeric_limits<double>::infinity() : found,
+                   bound = bounds_.boundOf(what);
+      if (error > 0 && (worst.what.empty() || error / bound > worst.error / worst.bound)) worst = {error, what, bound};
+    }));
     return worst;
   }
 
@@ -221,7 +255,7 @@ class Bisection {
     if (!checkOptions(options)) return false;
     const auto difference = differenceOf(options);
     if (!difference && difference.error().code == ErrorCode::kCancelled) return tl::make_unexpected(difference.error());
-    return difference && difference->error > question_.tolerance;  // a set that makes no step shows nothing
+    return difference && difference->beyond();  // a set that makes no step shows nothing
   }
 
   // Reference kernels take long. So fast ones are judged first: where they alone change nothing, the search goes on with
@@ -259,6 +293,7 @@ class Bisection {
   TrainOptions reference_;
   std::vector<std::string> names_;
   const Reference* expected_ = nullptr;
+  NoiseBounds bounds_;
   BisectReport report_;
 };
 

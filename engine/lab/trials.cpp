@@ -28,6 +28,8 @@ constexpr int kMostRounds = 100'000;
 constexpr double kNoise = 1e-5;
 constexpr double kShortestTurnNs = 1e6, kSoonNs = 2e7;
 constexpr int kMostRepeats = 256;
+constexpr double kPlanted = 0.05;
+const std::string kNothing = "(nothing)", kSlowed = "(5 % slower)";
 
 // A plan with what belongs to it.
 struct Lane {
@@ -43,6 +45,7 @@ struct Lane {
   FlightRecorder flight;  // on where it is tried
   std::optional<FlightPlan> flown;
   std::int64_t steps = 0;  // that it saw: every one looks at other parts
+  double waits = 0;        // a share of its time that it is slowed down by
 
   const SymbolicStep& step() const { return *variant->step; }
   int threads() const { return step().request.threads; }
@@ -75,16 +78,17 @@ class Trials {
                                                question_));
     triesFlight_ = std::any_of(candidates.begin(), candidates.end(),
                                [](const TrialCandidate& candidate) { return candidate.option == "record.flight"; });
-    const int nothing = std::max(1, question_.nothing());
-    total_ = static_cast<std::int64_t>(candidates.size()) + nothing;
+    const int nothing = std::max(1, question_.nothing()), planted = std::max(0, question_.planted());
+    total_ = static_cast<std::int64_t>(candidates.size()) + nothing + planted;
     report_.set_candidates(static_cast<int>(candidates.size()));
     const Status done = [&]() -> Status {
       SS_TRY(bind(base));
       SS_TRY(look(base, [&](const Lane& lane, int instruction) { return keep(lane, instruction); }));
       SS_TRY(keepParameters(base));
       begin_ = monotonicNs();
-      for (int i = 0; i < nothing; ++i) SS_TRY(tryOne(base, {"(nothing)", "", "", subject_.request.options, 0}, true));
-      for (const TrialCandidate& candidate : candidates) SS_TRY(tryOne(base, candidate, false));
+      for (int i = 0; i < nothing; ++i) SS_TRY(tryOne(base, {kNothing, "", "", subject_.request.options, 0}, 0));
+      for (int i = 0; i < planted; ++i) SS_TRY(tryOne(base, {kSlowed, "", "", subject_.request.options, 0}, kPlanted));
+      for (const TrialCandidate& candidate : candidates) SS_TRY(tryOne(base, candidate));
       return {};
     }();
     if (!done) {
@@ -189,8 +193,11 @@ class Trials {
         };
     }
     SS_TRY(lane.stepper->executor().run(0, lane.stepper->count(), run));
-    const std::int64_t ns = monotonicNs() - begin;
+    std::int64_t ns = monotonicNs() - begin;
     lane.flight.finish(ns);
+    for (const auto until = begin + ns + std::llround(lane.waits * static_cast<double>(ns));
+         lane.waits > 0 && begin + ns < until;)
+      ns = monotonicNs() - begin;
     return static_cast<double>(ns);
   }
 
@@ -411,7 +418,8 @@ class Trials {
                       done_, total_);
   }
 
-  Status tryOne(Lane& base, const TrialCandidate& candidate, bool nothing) {
+  // `waits`: of the present plan, made again; a share of each of its steps. Absent: of the candidate's plan.
+  Status tryOne(Lane& base, const TrialCandidate& candidate, std::optional<double> waits = std::nullopt) {
     SS_TRY(stillWanted());
     snapshot::Trial trial;
     trial.set_option(toUtf8(candidate.option));
@@ -426,7 +434,7 @@ class Trials {
     trial.mutable_parity()->set_cosine(1);
     ++done_;
     tell(trial, 0);
-    const Status status = compareWith(base, candidate, nothing, trial);
+    const Status status = compareWith(base, candidate, waits, trial);
     if (!status && status.error().code == ErrorCode::kCancelled) return status;
     if (!status) {
       trial.set_verdict("failed");
@@ -437,10 +445,11 @@ class Trials {
     return cancelledAfter_ ? fail(ErrorCode::kCancelled, "trials: cancelled") : Status();
   }
 
-  Status compareWith(Lane& base, const TrialCandidate& candidate, bool nothing, snapshot::Trial& trial) {
+  Status compareWith(Lane& base, const TrialCandidate& candidate, std::optional<double> waits, snapshot::Trial& trial) {
     Lane other;
+    other.waits = waits.value_or(0);
     SS_TRY(plan(other, candidate.options, candidate.batch > 0));
-    if (!nothing && candidate.batch == 0 && samePlan(*base.variant, *other.variant)) {
+    if (!waits && candidate.batch == 0 && samePlan(*base.variant, *other.variant)) {
       trial.set_identical(true);
       trial.set_peak_after(trial.peak_before());
       trial.mutable_parity()->set_compared(true);
@@ -486,12 +495,17 @@ class Trials {
     }
     for (snapshot::Trial& trial : *report_.mutable_trials()) {
       if (trial.verdict().empty()) trial.set_verdict("same");
-      if (trial.option() != "(nothing)" || trial.rounds() == 0) continue;
-      report_.set_nothing(report_.nothing() + 1);
-      report_.set_nothing_found(report_.nothing_found() + (trial.verdict() != "same"));
+      if (trial.rounds() == 0) continue;
+      if (trial.option() == kNothing) {
+        report_.set_nothing(report_.nothing() + 1);
+        report_.set_nothing_found(report_.nothing_found() + (trial.verdict() != "same"));
+      } else if (trial.option() == kSlowed) {
+        report_.set_planted(report_.planted() + 1);
+        report_.set_planted_found(report_.planted_found() + (trial.verdict() == "slower"));
+      }
     }
     // The fastest first, then what has no times, the pairs of nothing at the end.
-    const auto rank = [](const snapshot::Trial& t) { return t.option() == "(nothing)" ? 2 : t.rounds() == 0 ? 1 : 0; };
+    const auto rank = [](const snapshot::Trial& t) { return t.option().starts_with('(') ? 2 : t.rounds() == 0 ? 1 : 0; };
     std::stable_sort(report_.mutable_trials()->begin(), report_.mutable_trials()->end(),
                      [&](const snapshot::Trial& a, const snapshot::Trial& b) {
                        return rank(a) != rank(b) ? rank(a) < rank(b) : rank(a) == 0 && a.ratio() < b.ratio();

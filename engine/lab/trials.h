@@ -6,8 +6,9 @@
 // every step. The first step of each plan is not timed; it is looked at for parity: loss, gradients and parameters of the
 // first batch. A step that takes less than a millisecond is repeated within its turn.
 // A candidate whose plan is the same instruction by instruction is told so and not measured. With every session a plan is
-// also compared with itself, made twice: "(nothing)". Statistics: engine/lab/paired_statistics.h; verdicts are corrected for
-// all pairs of the session.
+// also compared with itself, made twice: "(nothing)"; and where the question asks for it, with itself made to wait for 5 %
+// of every step, "(5 % slower)", which tells whether this machine is quiet enough to find so much. Statistics:
+// engine/lab/paired_statistics.h; verdicts are corrected for all pairs of the session.
 //
 // Errors: kInvalidArgument and kNotFound for a question that leaves nothing to try; kOutOfMemory where the state does not
 // fit into memory next to its copies; those of building and running the step as it is. What a candidate fails with stands in

@@ -12,8 +12,6 @@
 namespace stepscope {
 namespace {
 
-constexpr double kMostWorthIt = 0.85;  // of tokens that count; above it going to and fro costs what it saves
-
 class Packer {
  public:
   Packer(Graph& graph, PassContext& context, const TokenFlow& flow, ValueId ids, ValueId kept)
@@ -194,11 +192,7 @@ std::string refusal(const Graph& graph, const InputDensity& density, const Token
   if (!shape || shape->size() != 2) return fmt::format("'{}' is not [batch, positions]", density.input);
   if ((*shape)[0] == (*shape)[1]) return fmt::format("'{}' has as many rows as positions", density.input);
   if (density.elements == 0) return "the batch is empty";
-  const double share = static_cast<double>(density.valid) / static_cast<double>(density.elements);
-  if (share > kMostWorthIt)
-    return fmt::format("{:.1f} % of the tokens of '{}' in the first batch count; expected at most {:.0f} %", 100 * share,
-                       density.input, 100 * kMostWorthIt);
-  return {};
+  return density.dense;
 }
 
 NodeId firstReader(const Graph& graph, ValueId value) {

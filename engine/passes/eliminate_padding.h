@@ -9,8 +9,9 @@
 // DropoutPart: random numbers stay those of the place. Loss and gradients are the same but for rounding: token_flow.h says
 // what is proved of the graph, and what is refused.
 //
-// Off by default: sums over rows have another order. Needs a batch to judge by. Runs before the gradient, after
-// sparse_labels and what recognises norms and activations, and before fuse_attention, which works on what comes back.
+// Off by default: sums over rows have another order. Needs a batch to judge by; whether it is worth it is decided for every
+// batch (engine/build/rows_choice.h). Runs before the gradient, after sparse_labels and what recognises norms and
+// activations, and before fuse_attention, which works on what comes back.
 #pragma once
 
 #include "engine/passes/pass.h"

@@ -48,6 +48,7 @@ struct InputDensity {
   std::string kind = {};     // "labels", "mask", "tokens"
   std::string mask = {};     // of tokens: the input of as many elements that is 0 where one does not count; else by value:
   std::int64_t ignored = 0;  // elements of this value do not count
+  std::string dense = {};    // why all of its rows are computed; empty: those that count may be computed alone
 };
 
 // One setting of option precision.force.

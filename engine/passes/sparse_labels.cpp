@@ -14,8 +14,6 @@
 namespace stepscope {
 namespace {
 
-constexpr double kMostWorthIt = 0.75;  // of rows that count; above it gathering costs what it saves
-
 // One result per element, of the elements at the same place.
 bool isPointwise(const Node& node) {
   static constexpr std::array<std::string_view, 24> kOps{
@@ -155,11 +153,7 @@ std::string refusal(const Graph& graph, const PassContext& context, const Node& 
   const auto batch = std::ranges::find_if(
       context.batch, [&](const InputDensity& density) { return density.input == graph.value(labels).name; });
   if (batch == context.batch.end() || batch->elements == 0) return "no batch says how many labels count";
-  const double share = static_cast<double>(batch->valid) / static_cast<double>(batch->elements);
-  if (share > kMostWorthIt)
-    return fmt::format("{:.1f} % of the labels of the first batch count; expected at most {:.0f} %", 100 * share,
-                       100 * kMostWorthIt);
-  return {};
+  return batch->dense;
 }
 
 }  // namespace

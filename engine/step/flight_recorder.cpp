@@ -19,7 +19,6 @@ constexpr std::int64_t kParallelBlocks = 32;     // fewer are read by one thread
 constexpr std::int64_t kFewestBytes = 16 << 10;  // tensors up to this size are always read whole
 constexpr std::size_t kFewestBefore = 3;         // steps that a jump is judged by
 constexpr double kFarOff = 100;                  // times its own past: a tensor that a jump is blamed on
-constexpr double kListeningNs = 150;             // that an instruction takes longer when somebody listens
 constexpr std::int64_t kWholeSteps = 2;          // at first: the first is cold and tells nothing of the cost
 
 // Bits without the sign order like the numbers: infinity above all finite ones, NaN above infinity. So a maximum of whole
@@ -190,6 +189,7 @@ void FlightRecorder::finish(std::int64_t ns) {
   if (!on_) return;
   const double taken =
       plan_ ? static_cast<double>(ns_) + kListeningNs * static_cast<double>(executor_->plan().instructions.size()) : 0;
+  spent_ = static_cast<std::int64_t>(taken);
   const double due = kShare * static_cast<double>(ns);
   if (const bool first = steps_++ < kWholeSteps; first && plan_) {
     credit_ = due;

@@ -58,7 +58,8 @@ struct FlightJump {
 
 class FlightRecorder {
  public:
-  static constexpr double kShare = 0.008;  // of a step
+  static constexpr double kShare = 0.008;      // of a step
+  static constexpr double kListeningNs = 150;  // that an instruction takes longer when somebody listens
   static constexpr std::size_t kKept = 32;
   static constexpr double kJump = 1000;  // so many times the largest gradient of the steps before is a jump
 
@@ -72,7 +73,10 @@ class FlightRecorder {
   bool listens() const { return plan_ != nullptr; }  // whether after() is wanted in this step
   void after(int instruction, bool computed);
   void finish(std::int64_t ns);  // the step took `ns`, looks included
-  void drop();                   // the step was taken back: its looks stay until it runs again
+  // What the newest finished step gave it: its looks by the clock, and kListeningNs for each instruction that it was told
+  // of.
+  std::int64_t spentNs() const { return spent_; }
+  void drop();  // the step was taken back: its looks stay until it runs again
 
   const std::vector<FlightTrack>& tracks() const { return tracks_; }
   // The first gradient of the running step that is not finite, in the order of the step; null: none was seen.
@@ -97,7 +101,8 @@ class FlightRecorder {
   std::int64_t step_ = -1, steps_ = 0;
   std::int64_t wholeBytes_ = -1;    // tensors up to this size are read whole; -1: all
   std::int64_t ns_ = 0, read_ = 0;  // of this step
-  double credit_ = 0;               // nanoseconds that may be spent
+  std::int64_t spent_ = 0;
+  double credit_ = 0;  // nanoseconds that may be spent
   bool jumped_ = false;
   FlightJump jump_;
 };

@@ -104,6 +104,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   if (stepped_) tellOfIssue();
   context_.notes.finish(record);
   context_.flight.finish(end - begin);
+  record.set_flight_ns(context_.flight.spentNs());
   position_ = count();
   SS_TRY(commit());
   return true;

@@ -112,6 +112,7 @@ class Stepper {
   void noteAfter(int instruction);
   bool followsNumbers() const;
   void keepEarlyState();
+  void tellWhatHasNoOrder() const;
   void nameLongInstructions(const std::vector<Span>& spans);
   void tellOfIssue();
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);

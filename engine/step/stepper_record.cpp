@@ -117,11 +117,16 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_warm_up(!stepped_);
   for (snapshot::InputDensity& density : step().density.measure(batch_)) {
     // What passes sparse_labels and eliminate_padding made of it.
+    density.set_computed(density.total());
     for (const KeptRows& kept : step().keptRows)
       if (kept.input.starts_with(density.input() + ".kept_"))
-        if (const auto dims = knownDims(*graph().value(graph().findValue(kept.input)).type.shape))
-          density.set_reason(fmt::format("{}; {} of {} {} computed", density.reason(), elementCount(*dims), density.total(),
+        if (const auto dims = knownDims(*graph().value(graph().findValue(kept.input)).type.shape)) {
+          density.set_computed(elementCount(*dims));
+          density.set_reason(fmt::format("{}; {} of {} {} computed", density.reason(), density.computed(), density.total(),
                                          kept.tokens ? "tokens" : "rows of scores"));
+        }
+    if (const auto rows = context_.rows.find(density.input()); rows != context_.rows.end())
+      density.set_decision(toUtf8(rows->second.reason));
     *record.add_densities() = std::move(density);
   }
   record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));

@@ -8,6 +8,7 @@
 #include "engine/build/evaluation_graph.h"
 #include "engine/onnx/writer.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/raise_if.h"
 #include "kernels/tensor.h"
 
 namespace stepscope {
@@ -60,6 +61,16 @@ void dropUnread(Graph& graph) {
   }
 }
 
+Status checkKnownOps(const Graph& graph) {
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.domain == kInternalDomain)
+      return unsupportedNode(node, "an op of Stepscope alone; expected ops that other programs know");
+    for (const auto& [name, body] : node.subgraphs) SS_TRY(checkKnownOps(*body));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ExportedModel> exportInference(const Session& session, const std::filesystem::path& path) {
@@ -70,11 +81,8 @@ Result<ExportedModel> exportInference(const Session& session, const std::filesys
     if (const std::string& name = session.runningGraph().value(loss).name; graph.findValue(name))
       SS_TRY(chooseOutputs(graph, name));
   dropUnread(graph);
-  for (const NodeId id : graph.order())
-    if (const Node& node = graph.node(id); !node.predicates.empty())
-      return unsupportedNode(node, "it stands in a branch of If, and branches are written out; expected a model without If");
-    else if (node.domain == kInternalDomain)
-      return unsupportedNode(node, "an op of Stepscope alone; expected ops that other programs know");
+  SS_TRY(raiseIf(graph));
+  SS_TRY(checkKnownOps(graph));
   ExportedModel exported;
   for (const auto& [name, trained] : session.namedState(false)) {
     const ValueId id = graph.findValue(name);

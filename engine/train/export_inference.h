@@ -17,7 +17,8 @@ struct ExportedModel {
 
 // Writes `path`, whole or not at all. Functions are inlined and every node is written in the internal opset
 // (kInternalOpset). Outputs are those of the model but the loss; where the loss is the only one, the scores that it reads.
-// Errors: kUnsupported where the file would need ops of our own (If and loops are written out with them), where somebody
+// Branches are bodies of If again (engine/passes/raise_if.h).
+// Errors: kUnsupported where the file would need ops of our own (loops are written out with them), where somebody
 // reads the mask of a Dropout or a statistic, or where the loss is the only output and no cross entropy; those of
 // writeModel.
 Result<ExportedModel> exportInference(const Session& session, const std::filesystem::path& path);

@@ -6,10 +6,15 @@
 #include <cctype>
 
 #include "engine/lab/bisect.h"
+#include "engine/lab/buffer_bytes.h"
 #include "engine/lab/capacity.h"
+#include "engine/lab/first_cause.h"
+#include "engine/lab/gradcheck.h"
 #include "engine/lab/precision_study.h"
 #include "engine/lab/trials.h"
 #include "engine/plan/fits.h"
+#include "engine/profile/machine_file.h"
+#include "engine/snapshot/utf8.h"
 #include "engine/train/fit_dims.h"
 
 namespace stepscope {
@@ -134,7 +139,12 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
   if (question.least() < 1 || question.most() < question.least())
     return invalid(fmt::format("dimension '{}': extents {} to {}; expected at least one from 1 on", question.dimension(),
                                question.least(), question.most()));
-  if (question.memory_bytes() <= 0) question.set_memory_bytes(machineMemoryBytes());
+  std::unique_ptr<MachineFile> machine;
+  if (!question.machine().empty()) {
+    SS_ASSIGN(machine, parseMachine(question.machine(), question.machine_name()));
+  }
+  if (question.memory_bytes() <= 0)
+    question.set_memory_bytes(machine && machine->memoryBytes > 0 ? machine->memoryBytes : machineMemoryBytes());
   CapacitySubject subject;
   subject.model = plans_.model();
   subject.request = request_();
@@ -159,10 +169,12 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
     if (!dimension.empty()) extended.dims[dimension] = extent;
     return emptyBatch(graph, extended, fitDims(model.graph, extended, model.registry->operators()));
   };
-  subject.peak = &cpu::machinePeak(subject.request.threads);
+  subject.peak = machine ? &machine->peak : &cpu::machinePeak(subject.request.threads);
   subject.cancelled = &context_.cancelled;
   subject.progress = context_.log.observer().progress;
-  return planCapacity(std::move(subject), question);
+  SS_ASSIGN(snapshot::CapacityReport report, planCapacity(std::move(subject), question));
+  if (machine) report.set_machine(toUtf8(machine->name.empty() ? question.machine_name() : machine->name));
+  return report;
 }
 
 Result<snapshot::TrialsReport> Laboratory::trials(const snapshot::GetTrials& question,
@@ -209,6 +221,35 @@ Result<BisectReport> Laboratory::bisect(const BisectQuestion& question) {
   return stepscope::bisect(
       {plans_.model(), request_(), std::move(batch), startOfStep(), &context_.cancelled, context_.log.observer().progress},
       question);
+}
+
+Result<snapshot::GradcheckReport> Laboratory::gradcheck(const snapshot::GetGradcheck& question) {
+  SS_TRY(needsTraining("gradcheck", "gradients are compared"));
+  NodeId imported;
+  if (question.nodes_size() > 0) {
+    const Graph& running = plans_.graph();
+    const std::int32_t asked = question.nodes(0);
+    if (asked >= 0 && static_cast<std::size_t>(asked) < running.nodeCapacity())
+      imported = importedNodeOf(running, NodeId{asked});
+    if (!imported)
+      return fail(
+          ErrorCode::kNotFound,
+          fmt::format("node {}: belongs to no node of the model; expected one of the step's graph that does", asked));
+  }
+  SideSubject subject{plans_.model(), request_(), {}, startOfStep(), &context_.cancelled};
+  SS_ASSIGN(subject.batch, comingBatch());
+  const auto& tell = context_.log.observer().progress;
+  return stepscope::gradcheck(subject, question.only(), imported, tell);
+}
+
+Result<std::vector<std::int64_t>> Laboratory::bufferBytes() {
+  SS_TRY(needsTraining("memory", "whole steps are measured"));
+  SideSubject subject{plans_.model(), request_(), {}, startOfStep(), &context_.cancelled};
+  subject.keepGradients = subject.request.keepGradients;
+  subject.request.rows = plans_.step()->rows;
+  SS_ASSIGN(subject.batch, comingBatch());
+  SS_ASSIGN(const auto side, SideStep::make(subject));
+  return stepscope::bufferBytes(*side, subject.batch);
 }
 
 Result<GoldenReport> Laboratory::compareWithGolden(const Golden& golden, std::int64_t batches) {

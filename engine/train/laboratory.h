@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engine/lab/golden_check.h"
 #include "engine/lab/recompute_analysis.h"
@@ -57,6 +58,14 @@ class Laboratory {
   // Which options, and which nodes, make the coming step, or the begun one from its start, compute other numbers than the
   // reference (engine/lab/bisect.h).
   Result<BisectReport> bisect(const BisectQuestion& question);
+
+  // Gradient rules beside finite differences at the values of the coming step, or of the begun one from its start
+  // (engine/lab/gradcheck.h).
+  Result<snapshot::GradcheckReport> gradcheck(const snapshot::GetGradcheck& question);
+
+  // What every buffer of the plan really takes of its planned bytes, by its index; -1 for those that are not the arena's own
+  // (engine/lab/buffer_bytes.h). Runs the coming step, or the begun one from its start, beside the session.
+  Result<std::vector<std::int64_t>> bufferBytes();
 
   // Loss and metrics of `batches` entries of the data (0: all of them; of synthetic data 8), from the first on, by a graph
   // of its own that shares the parameters: Dropout hands on, BatchNormalization uses its running statistics

@@ -1,8 +1,35 @@
 #include "engine/train/plan_set.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
+#include "engine/plan/fits.h"
+#include "engine/snapshot/utf8.h"
+
 namespace stepscope {
+namespace {
+
+bool leavesOut(const SymbolicStep& step, const std::string& input) {
+  return std::ranges::any_of(step.keptRows, [&](const KeptRows& kept) { return kept.input.starts_with(input + ".kept_"); });
+}
+
+std::string reasonsOf(const RowsChoices& rows) {
+  std::string text;
+  for (const auto& [input, choice] : rows) text += (text.empty() ? "" : "; ") + choice.reason;
+  return text;
+}
+
+// That the plan has for itself: state is shared with the others.
+std::int64_t ownBytes(const ExecutionPlan& plan) {
+  std::int64_t bytes = plan.arenaBytes + plan.hostArenaBytes;
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.home == Home::kInput && buffer.shares < 0) bytes += buffer.bytes;
+  return bytes;
+}
+
+}  // namespace
 
 void PlanSet::open(std::shared_ptr<const ImportedModel> model) {
   model_ = std::move(model);
@@ -22,31 +49,78 @@ std::size_t PlanSet::build() const {
 Status PlanSet::make(BuildRequest request, const std::function<Result<Batch>()>& batch) {
   stages_ = model_->stages;
   tellStages(stages_, context_.log);
-  SS_ASSIGN(auto step, Builder(model_, context_.log).build(std::move(request), stages_));
-  symbolicStages_ = stages_;
+  auto from = std::make_shared<Symbolic>();
+  SS_ASSIGN(from->step, Builder(model_, context_.log).build(std::move(request), stages_));
+  from->stages = stages_;
   SS_ASSIGN(const Batch first, batch());
   running_ = nullptr;
   variants_.clear();
-  SS_ASSIGN(auto stepper, bind(step, first, "first batch", stages_));
-  step_ = std::move(step);
-  add(std::move(stepper));
+  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_));
+  begin(std::move(from), std::move(stepper));
   return {};
 }
 
 Status PlanSet::useFor(const Batch& batch) {
-  if (made() && fits(stepper().variant().signature, batch, step_->keptRows)) return {};
-  for (const auto& variant : variants_)
-    if (fits(variant->stepper->variant().signature, batch, step_->keptRows)) {
-      show(*variant);
+  RowsChoices rows = choiceFor(batch);
+  std::shared_ptr<const Symbolic> from = madeFor(rows);
+  context_.rows = rows;
+  if (from) {
+    const auto serves = [&](const Running& plan) {
+      return plan.from == from && fits(plan.stepper->variant().signature, batch, from->step->keptRows);
+    };
+    if (serves(*running_)) {
+      running_->used = ++uses_;
       return {};
     }
+    for (const auto& variant : variants_)
+      if (serves(*variant)) {
+        show(*variant);
+        return {};
+      }
+  }
   context_.log.beginBuild();
-  stages_ = symbolicStages_;
-  tellStages(stages_, context_.log);
-  SS_ASSIGN(auto stepper,
-            bind(step_, batch, "a batch with other shapes: " + signatureOf(batch, step_->keptRows).text(), stages_));
-  add(std::move(stepper));
+  std::string why = "a batch with other shapes: ";
+  if (from) {
+    stages_ = from->stages;
+    tellStages(stages_, context_.log);
+  } else {
+    stages_ = model_->stages;
+    tellStages(stages_, context_.log);
+    why = fmt::format("this batch: {}: ", reasonsOf(rows));
+    auto symbolic = std::make_shared<Symbolic>();
+    BuildRequest request = stepper().step().request;
+    request.rows = std::move(rows);
+    SS_ASSIGN(symbolic->step, Builder(model_, context_.log).build(std::move(request), stages_));
+    symbolic->stages = stages_;
+    from = std::move(symbolic);
+    remember(from);
+  }
+  const std::string signature = signatureOf(batch, from->step->keptRows).text();
+  why += signature;
+  if (givenBack_.contains(signature)) why += "; its plan of before was given back, see option variants.bytes";
+  SS_ASSIGN(auto stepper, bind(from->step, batch, std::move(why), stages_));
+  add(std::move(stepper), std::move(from));
   return {};
+}
+
+// Decides with the batch that ran before in mind.
+RowsChoices PlanSet::choiceFor(const Batch& batch) const {
+  const SymbolicStep& now = stepper().step();
+  if (!choosesRows(now.request.options)) return {};
+  RowsChoices rows = chooseRows(now.density.measure(batch), now.request.options, context_.rows);
+  for (auto& [input, choice] : rows)
+    if (all_.contains(input)) choice.reason += "; but the pass does not apply to this model, so all are computed";
+  return rows;
+}
+
+std::shared_ptr<const PlanSet::Symbolic> PlanSet::madeFor(const RowsChoices& rows) const {
+  const auto effective = [this](RowsChoices of) {
+    for (auto& [input, choice] : of) choice.alone = choice.alone && !all_.contains(input);
+    return of;
+  };
+  for (const auto& symbolic : steps_)
+    if (rows.empty() || sameRows(effective(symbolic->step->rows), effective(rows))) return symbolic;
+  return nullptr;
 }
 
 Result<PlanSet::Beside> PlanSet::makeBeside(BuildRequest request, const Batch& batch, std::string why) {
@@ -61,11 +135,9 @@ Result<PlanSet::Beside> PlanSet::makeBeside(BuildRequest request, const Batch& b
 }
 
 void PlanSet::replaceBy(Beside beside) {
-  step_ = std::move(beside.step);
-  symbolicStages_ = std::move(beside.stages);
   running_ = nullptr;
   variants_.clear();
-  add(std::move(beside.stepper));
+  begin(std::make_shared<Symbolic>(Symbolic{std::move(beside.step), std::move(beside.stages)}), std::move(beside.stepper));
 }
 
 Result<std::unique_ptr<Stepper>> PlanSet::bind(std::shared_ptr<const SymbolicStep> step, const Batch& batch, std::string why,
@@ -75,21 +147,67 @@ Result<std::unique_ptr<Stepper>> PlanSet::bind(std::shared_ptr<const SymbolicSte
   return Stepper::bind(std::move(variant), context_);
 }
 
+// The first plan of a build.
+void PlanSet::begin(std::shared_ptr<const Symbolic> from, std::unique_ptr<Stepper> stepper) {
+  context_.rows = from->step->rows;
+  all_.clear();
+  givenBack_.clear();
+  steps_.clear();
+  remember(from);
+  add(std::move(stepper), std::move(from));
+}
+
+void PlanSet::remember(const std::shared_ptr<const Symbolic>& from) {
+  steps_.push_back(from);
+  for (const auto& [input, choice] : from->step->rows)
+    if (choice.alone && !leavesOut(*from->step, input)) all_.insert(input);
+}
+
 // Of the newest of the log's builds.
-void PlanSet::add(std::unique_ptr<Stepper> stepper) {
-  variants_.push_back(std::make_unique<Running>(Running{std::move(stepper), context_.log.builds() - 1}));
+void PlanSet::add(std::unique_ptr<Stepper> stepper, std::shared_ptr<const Symbolic> from) {
+  variants_.push_back(std::make_unique<Running>(Running{std::move(stepper), context_.log.builds() - 1, std::move(from), 0}));
   show(*variants_.back());
+  giveBack();
 }
 
 // Makes it the plan that runs, with the graphs that led to it.
-void PlanSet::show(const Running& running) {
+void PlanSet::show(Running& running) {
   running_ = &running;
+  running.used = ++uses_;
   stepper().forgetTouchedBytes();
-  stages_ = symbolicStages_;
+  stages_ = running.from->stages;
   const std::vector<Stage>& bound = stepper().variant().stages;
   stages_.insert(stages_.end(), bound.begin(), bound.end());
   for (std::string& nowhere : pointed_.resolve(stepper(), context_))
     context_.log.warn("breakpoint_without_node", std::move(nowhere));
+}
+
+void PlanSet::giveBack() {
+  const std::int64_t set = stepper().step().request.options.variantBytes;
+  const std::int64_t most = set > 0 ? set : machineMemoryBytes() / 4;
+  std::int64_t bytes = 0;
+  for (const auto& variant : variants_) bytes += ownBytes(variant->stepper->plan());
+  while (most > 0 && bytes > most && variants_.size() > 1) {
+    const auto oldest = std::ranges::min_element(
+        variants_, {}, [&](const auto& variant) { return variant.get() == running_ ? INT64_MAX : variant->used; });
+    const ExecutionPlan& plan = (*oldest)->stepper->plan();
+    const std::int64_t own = ownBytes(plan);
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::INFO);
+    alert.set_code("plan_given_back");
+    alert.set_step(context_.state.counters.step);
+    alert.set_node(-1);
+    alert.set_value(-1);
+    alert.set_instruction(-1);
+    alert.set_message(toUtf8(
+        fmt::format("plan for '{}': its {} bytes are given back, {} batches after it ran; {} plans take {} bytes, expected "
+                    "at most {} (option variants.bytes)",
+                    plan.signature, own, uses_ - (*oldest)->used, variants_.size(), bytes, most)));
+    context_.log.raiseAt(std::move(alert));
+    givenBack_.insert((*oldest)->stepper->variant().signature.text());
+    bytes -= own;
+    variants_.erase(oldest);
+  }
 }
 
 }  // namespace stepscope

@@ -1,8 +1,13 @@
 // The plans of the newest build, one for each signature of batches: which of them runs, and the graphs that led to it.
+//
+// Where a pass leaves out rows that do not count, every batch decides whether it does (engine/build/rows_choice.h): both
+// steps are built once, when a batch first asks for them. Plans that do not run stay within option variants.bytes; above it
+// those that ran longest ago are given back, with an alert that says so.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +29,7 @@ class PlanSet {
   // The plan that runs; only where one was made, and until the next call that makes one or picks another.
   Stepper& stepper() const;
   const Graph& graph() const { return made() ? stepper().graph() : model_->graph; }  // that runs; the imported one before
-  const SymbolicStep* step() const { return step_.get(); }                           // of the newest build; null before it
+  const SymbolicStep* step() const { return made() ? &stepper().step() : nullptr; }  // of the plan that runs
   std::size_t build() const;  // which of the log's builds made the plan that runs
   const std::vector<Stage>& stages() const { return stages_; }
   PointedPlaces& pointed() { return pointed_; }  // breakpoints and watches, for every plan
@@ -32,7 +37,8 @@ class PlanSet {
   // Phases attach loss … bind for the batch that `batch` gives once the data is open. Plans of before give their memory back
   // before the new one takes any; on an error of the build they stay.
   Status make(BuildRequest request, const std::function<Result<Batch>()>& batch);
-  // The plan that fits the batch runs. Where none does it is made, phases specialise … bind.
+  // The plan that fits the batch runs. Where none does it is made: phases specialise … bind, and those before them where the
+  // batch asks for another step.
   Status useFor(const Batch& batch);
 
   // A build next to the one that runs, with a plan for the signature of `batch`.
@@ -45,21 +51,36 @@ class PlanSet {
   void replaceBy(Beside beside);  // it runs; what ran before is gone
 
  private:
+  // A step before a batch binds extents, and the graphs up to it.
+  struct Symbolic {
+    std::shared_ptr<const SymbolicStep> step;
+    std::vector<Stage> stages;
+  };
   struct Running {
     std::unique_ptr<Stepper> stepper;
     std::size_t build = 0;
+    std::shared_ptr<const Symbolic> from;
+    std::int64_t used = 0;  // the larger, the later it ran
   };
   Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const SymbolicStep> step, const Batch& batch, std::string why,
                                         std::vector<Stage>& stages) const;
-  void add(std::unique_ptr<Stepper> stepper);
-  void show(const Running& running);
+  RowsChoices choiceFor(const Batch& batch) const;
+  std::shared_ptr<const Symbolic> madeFor(const RowsChoices& rows) const;  // null: none was made yet
+  void begin(std::shared_ptr<const Symbolic> from, std::unique_ptr<Stepper> stepper);
+  void remember(const std::shared_ptr<const Symbolic>& from);
+  void add(std::unique_ptr<Stepper> stepper, std::shared_ptr<const Symbolic> from);
+  void show(Running& running);
+  void giveBack();
 
   StepContext& context_;
   std::shared_ptr<const ImportedModel> model_;
-  std::shared_ptr<const SymbolicStep> step_;
+  std::vector<std::shared_ptr<const Symbolic>> steps_;  // of the newest build
+  std::set<std::string> all_;                           // inputs whose rows no pass of this build can leave out
   std::vector<std::unique_ptr<Running>> variants_;
-  const Running* running_ = nullptr;
-  std::vector<Stage> stages_, symbolicStages_;  // that can be looked at; those before a batch binds extents
+  Running* running_ = nullptr;
+  std::int64_t uses_ = 0;
+  std::set<std::string> givenBack_;  // signatures of plans that were
+  std::vector<Stage> stages_;        // that can be looked at
   PointedPlaces pointed_;
 };
 

@@ -46,6 +46,13 @@ Status SessionService::trials(const snapshot::Request& request) {
   return answer(request.id(), std::move(response), true);
 }
 
+Status SessionService::gradcheck(const snapshot::Request& request) {
+  SS_TRY(needPlan());
+  snapshot::Response response;
+  SS_ASSIGN(*response.mutable_gradcheck(), session_->lab().gradcheck(request.gradcheck()));
+  return answer(request.id(), std::move(response), true);
+}
+
 // The captured state is that of step 0 with the captured data.
 Status SessionService::golden(const snapshot::Request& request) {
   SS_TRY(needPlan());

@@ -289,6 +289,7 @@ Status SessionService::handle(const snapshot::Request& request) {
     case R::kPrecision: return precision(request);
     case R::kTrials: return trials(request);
     case R::kGolden: return golden(request);
+    case R::kGradcheck: return gradcheck(request);
     case R::kSaveState:
       SS_TRY(needSession());
       SS_TRY(session_->saveState(request.save_state().path()));

@@ -41,6 +41,7 @@ class SessionService {
   Status precision(const snapshot::Request& request);
   Status trials(const snapshot::Request& request);
   Status golden(const snapshot::Request& request);
+  Status gradcheck(const snapshot::Request& request);
   Status fetch(const snapshot::Request& request);
   Status edit(const snapshot::Request& request);
   Status compareTensor(const snapshot::Request& request);

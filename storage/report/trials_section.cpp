@@ -44,6 +44,8 @@ std::vector<Cell> rowOf(const snapshot::Trial& t, double reach) {
   doc::Text change;
   if (t.option() == kNothing)
     change.add("the plan with itself");
+  else if (t.option().starts_with('('))
+    change.add(t.option());
   else
     change.add(t.option()).add(fmt::format(" {} → {}", t.from(), t.to()), doc::Style::kDim);
   return {std::move(change),

@@ -87,6 +87,16 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
         {},
         1,
         value};
+    Gauge computed{QObject::tr("computed of %1").arg(name),
+                   QObject::tr("%1 of %2")
+                       .arg(format::percent(static_cast<double>(d.computed()), static_cast<double>(d.total())),
+                            format::count(d.total())),
+                   QObject::tr("%1 of %2 elements are computed, decided for every batch: %3")
+                       .arg(format::count(d.computed()), format::count(d.total()), format::visible(d.decision())),
+                   d.total() > 0 ? static_cast<double>(d.computed()) / static_cast<double>(d.total()) : -1,
+                   {},
+                   1,
+                   value};
     Gauge length{
         QObject::tr("lengths of %1").arg(name),
         QObject::tr("%1 … %2, mean %3").arg(format::count(d.shortest()), format::count(d.longest()), averageLength(d)),
@@ -100,10 +110,13 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
       for (const snapshot::InputDensity& then : steps[i]->densities()) {
         if (then.input() != d.input() || then.kind() != d.kind()) continue;
         density.history.push_back(shareOf(then));
+        if (then.total() > 0)
+          computed.history.push_back(static_cast<double>(then.computed()) / static_cast<double>(then.total()));
         length.history.push_back(static_cast<double>(then.longest()));
       }
     }
     gauges.push_back(std::move(density));
+    if (!d.decision().empty()) gauges.push_back(std::move(computed));
     // A mask and the tokens beside it have the same lengths.
     if (d.kind() != "mask" && d.rows() > 1) gauges.push_back(std::move(length));
   }

@@ -70,6 +70,7 @@ void SessionAnswers::absorb(const Delivery& d) {
     case R::kPrecision:
     case R::kTrials:
     case R::kGolden:
+    case R::kGradcheck:
     case R::kError:
     case R::RESPONSE_NOT_SET: break;
   }

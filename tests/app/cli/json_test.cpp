@@ -100,9 +100,9 @@ TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
   for (const std::string& command :
        {"run " + kSample, "inspect " + model, "inspect " + project, "report " + project + " -o " + html,
         "compare " + project + " 1 1", "sql " + project + " 'SELECT 1'", "capacity " + model + " --vary batch=1..2",
-        "trials " + kSample + " --only cse --rounds 6", "ledger " + kSample + " --steps 2", std::string("options"),
-        std::string("doctor"), "recover " + project + " -o " + (folder.path() / "new.stepscope").string(),
-        "forget " + project + " 1"}) {
+        "trials " + kSample + " --only cse --rounds 6", "ledger " + kSample + " --steps 2", "memory " + kSample,
+        "gradcheck " + kSample + " --node Gemm", std::string("options"), std::string("doctor"),
+        "recover " + project + " -o " + (folder.path() / "new.stepscope").string(), "forget " + project + " 1"}) {
     const Events events = eventsOf(command, folder.path());
     ASSERT_FALSE(events.empty()) << command;
     for (const auto& event : events) EXPECT_TRUE(event.contains("event")) << command << ": " << event;
@@ -110,10 +110,11 @@ TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
     if (command.starts_with("run ")) EXPECT_GT(events.back()["ns"].get<std::int64_t>(), 0) << command;
     EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& e) { return e["event"] == "done"; }), 1) << command;
   }
-  for (const char* command : {"train none.onnx", "build none.onnx", "precision none.onnx", "trials none.onnx",
-                              "capacity none.onnx", "ledger none.onnx", "run none.onnx", "inspect none.onnx",
-                              "report none -o r.html", "compare none 1 2", "sql none 'SELECT 1'", "recover none -o x",
-                              "forget none 1", "options --set nonsense", "train", "nonsense", "doctor --nonsense"}) {
+  for (const char* command :
+       {"train none.onnx", "build none.onnx", "precision none.onnx", "trials none.onnx", "capacity none.onnx",
+        "ledger none.onnx", "memory none.onnx", "gradcheck none.onnx", "run none.onnx", "inspect none.onnx",
+        "report none -o r.html", "compare none 1 2", "sql none 'SELECT 1'", "recover none -o x", "forget none 1",
+        "options --set nonsense", "train", "nonsense", "doctor --nonsense"}) {
     const Answer answer = run(std::string(command) + " --json", folder.path());
     EXPECT_NE(answer.exitCode, 0) << command;
     nlohmann::json event;  // the last one; the text for people goes to the other stream

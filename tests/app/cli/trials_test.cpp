@@ -76,6 +76,18 @@ TEST(TrialsCommand, TellsTheSameAsEventsAndRows) {
     EXPECT_EQ((*rows)[i].verdict(), trials[i]["verdict"]);
   }
   EXPECT_EQ(storage::readRun(*opened, 1)->status, "finished");
+
+  // Next to the trials of another run.
+  ASSERT_EQ(run(kTrials + "--only 'bf16' --project " + project.string(), folder.path()).exitCode, 0);
+  const Answer compared = run("compare " + project.string() + " 1 2 --json", folder.path());
+  ASSERT_EQ(compared.exitCode, 0) << compared.text;
+  const auto pairs = eventsOf(compared.text).at(0)["trials"];
+  ASSERT_EQ(pairs.size(), 1u) << compared.text;
+  EXPECT_EQ(pairs[0]["option"], "precision");
+  EXPECT_EQ(pairs[0]["to"], "bf16");
+  EXPECT_TRUE(pairs[0]["a"]["ratio"].is_number() && pairs[0]["b"]["ratio"].is_number());
+  EXPECT_NE(run("compare " + project.string() + " 1 2", folder.path()).text.find("precision fp32 -> bf16"),
+            std::string::npos);
 }
 
 TEST(TrialsCommand, EndsWithWhatWasMeasured) {

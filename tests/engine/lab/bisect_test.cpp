@@ -12,6 +12,7 @@
 
 #include "engine/data/safetensors.h"
 #include "engine/lab/delta_debugging.h"
+#include "engine/lab/noise_bounds.h"
 #include "engine/ops/gradient_context.h"
 #include "engine/ops/shape_context.h"
 #include "engine/passes/beside.h"
@@ -61,6 +62,21 @@ TEST(SmallestSet, HandsErrorsOn) {
       smallestSet(4, [](const std::vector<std::size_t>&) -> Result<bool> { return fail(ErrorCode::kCancelled, "enough"); });
   ASSERT_FALSE(set.has_value());
   EXPECT_EQ(set.error().message, "enough");
+}
+
+TEST(NoiseBounds, AreWidestWhereTheReferenceDiffersFromItself) {
+  NoiseBounds bounds;
+  bounds.add("gradient of 'w'", 1e-6);
+  bounds.add("gradient of 'w'", 2e-6);
+  bounds.add("gradient of 'bias'", 0.5);
+  bounds.add("gradient of 'nan'", std::numeric_limits<double>::infinity());
+  EXPECT_DOUBLE_EQ(bounds.boundOf("gradient of 'w'"), kNoiseFactor * 2e-6);
+  EXPECT_DOUBLE_EQ(bounds.boundOf("gradient of 'bias'"), kNoiseFactor * 0.5);
+  EXPECT_DOUBLE_EQ(bounds.boundOf("gradient of 'nan'"), kLeastBound);
+  EXPECT_DOUBLE_EQ(bounds.boundOf("loss"), kLeastBound);
+  EXPECT_DOUBLE_EQ(bounds.boundOf("new value of 'w'"), kLeastBoundOfUpdates);
+  EXPECT_DOUBLE_EQ(NoiseBounds(0.01).boundOf("loss"), 0.01);
+  EXPECT_DOUBLE_EQ(bounds.medianNoise("gradient of "), 0.250001);
 }
 
 // --- planted passes
@@ -178,7 +194,10 @@ TEST_F(Bisect, FindsNothingInWhatIsRight) {
     const std::string before = stateBits(*session);
     const auto report = session->lab().bisect(question());
     ASSERT_TRUE(report.has_value()) << report.error().message;
-    EXPECT_FALSE(report->differs) << report->all.error << " " << report->all.what;
+    EXPECT_FALSE(report->differs) << report->all.error << " " << report->all.what << ", bound " << report->all.bound;
+    EXPECT_GE(report->pairs, 4);
+    EXPECT_GT(report->noise, 0) << "another number of threads, or weights rounded once more, change some bit";
+    EXPECT_LT(report->noise, 1e-4);
     EXPECT_GT(report->candidates, 10u);
     EXPECT_EQ(report->step, 1);
     EXPECT_TRUE(report->options.empty());
@@ -249,7 +268,7 @@ TEST_F(Bisect, RefusesReferencesThatChangeTheStep) {
     EXPECT_NE(report.error().message.find(message), std::string::npos) << report.error().message;
   }
   BisectQuestion asked = question();
-  asked.tolerance = 0;
+  asked.tolerance = -1;
   EXPECT_FALSE(session->lab().bisect(asked).has_value());
 }
 

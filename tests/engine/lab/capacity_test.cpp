@@ -1,6 +1,7 @@
 // What capacity predicts is what a session then needs.
 #include "engine/lab/capacity.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -144,6 +145,34 @@ TEST(Capacity, LeavesTheSessionAsItIs) {
   EXPECT_EQ(testing::stateBits(*session), before);
   EXPECT_EQ(session->log().builds(), builds);
   EXPECT_TRUE(session->step().has_value());
+}
+
+// A machine of half the speed takes twice the time, and has its own memory.
+TEST(Capacity, PredictsTimesOfAMachineThatAFileDescribes) {
+  auto session = opened(testing::languageModel());
+  ASSERT_TRUE(session);
+  const auto described = [&](double speed) {
+    snapshot::GetCapacity asked = question("batch", 4, 4, 0);
+    asked.set_machine(fmt::format(R"({{"name": "paper", "memory_bytes": 1000000000, "peak": {{"operations_per_second": {},
+        "levels": [{{"name": "cache", "capacity": 1000000, "bytes_per_second": {}}},
+                   {{"name": "memory", "bytes_per_second": {}}}]}}}})",
+                                  speed * 1e11, speed * 1e11, speed * 1e10));
+    asked.set_machine_name("paper.json");
+    return session->lab().capacity(asked);
+  };
+  const auto slow = described(1), fast = described(2);
+  ASSERT_TRUE(slow && fast) << (slow ? fast : slow).error().message;
+  EXPECT_GT(fast->points(0).predicted_ns(), 0);
+  EXPECT_NEAR(slow->points(0).predicted_ns() / fast->points(0).predicted_ns(), 2, 1e-6);
+  EXPECT_EQ(slow->points(0).peak_bytes(), fast->points(0).peak_bytes());
+  EXPECT_EQ(slow->memory_bytes(), 1'000'000'000);
+  EXPECT_EQ(slow->machine(), "paper");
+  snapshot::GetCapacity wrong = question("batch", 4, 4);
+  wrong.set_machine("{}");
+  wrong.set_machine_name("paper.json");
+  const auto refused = session->lab().capacity(wrong);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "machine 'paper.json': peak: found nothing; expected an object");
 }
 
 TEST(Capacity, SaysWhatIsWrong) {

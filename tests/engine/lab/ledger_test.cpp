@@ -61,6 +61,9 @@ TEST_P(LedgerOfModel, SumsExactlyToTheStep) {
 
 INSTANTIATE_TEST_SUITE_P(Corpus, LedgerOfModel, ::testing::ValuesIn(testing::testModels()),
                          [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Further, LedgerOfModel, ::testing::ValuesIn(testing::furtherModels()),
+                         [](const auto& info) { return info.param.name; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LedgerOfModel);
 
 std::optional<TestModel> bert() {
   const auto models = testing::corpusCases({"bert_mlm"});

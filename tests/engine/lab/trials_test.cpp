@@ -196,6 +196,30 @@ TEST(Trials, EndWithWhatWasMeasured) {
   EXPECT_TRUE(session->step().has_value()) << "the cancel was taken back";
 }
 
+// Whatever the machine does meanwhile, the one that waits takes at least its 5 % more of its own time.
+TEST(Trials, PlantSlowStepsWhereTheyAreAskedFor) {
+  auto session = openSession(testing::languageModel());
+  ASSERT_TRUE(session);
+  snapshot::GetTrials asked = question("pass.cse");
+  asked.set_nothing(2);
+  asked.set_planted(3);
+  const auto report = session->lab().trials(asked);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->nothing(), 2);
+  EXPECT_EQ(report->planted(), 3);
+  EXPECT_LE(report->planted_found(), 3);
+  int planted = 0;
+  for (const auto& trial : report->trials()) {
+    if (trial.option() != "(5 % slower)") continue;
+    ++planted;
+    EXPECT_GT(trial.rounds(), 0);
+    EXPECT_TRUE(trial.parity().bits()) << "waiting changes no number";
+    EXPECT_EQ(trial.peak_before(), trial.peak_after());
+  }
+  EXPECT_EQ(planted, 3);
+  EXPECT_EQ(report->trials_size(), 5 + report->candidates());
+}
+
 TEST(Trials, SaysWhatIsWrong) {
   auto session = openSession(testing::digits());
   ASSERT_TRUE(session);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "engine/data/file.h"
 #include "engine/train/forward.h"
 #include "tests/support/sessions.h"
 
@@ -99,6 +100,32 @@ TEST_F(ExportInference, EvaluatesInsteadOfTraining) {
       ASSERT_TRUE(std::isfinite(elementAsDouble(a.view(), k)));
       ASSERT_EQ(elementAsDouble(a.view(), k), elementAsDouble(b.view(), k));
     }
+  }
+}
+
+// Branches are bodies of If again: the same numbers for every entry of the data, whichever branch it takes.
+TEST_F(ExportInference, BranchesAreBodiesOfIfAgain) {
+  const auto models = testing::corpusCases({"branching"});
+  if (models.empty()) GTEST_SKIP() << "the corpus is not there";
+  auto session = openSession(models.front());
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->step().has_value());
+  const auto file = folder / "branching.onnx", weights = folder / "weights.safetensors";
+  const auto exported = exportInference(*session, file);
+  ASSERT_TRUE(exported.has_value()) << exported.error().message;
+  ASSERT_TRUE(session->saveState(weights).has_value());
+  const auto bytes = readWholeFile(file, 1 << 30, "model");
+  ASSERT_TRUE(bytes.has_value());
+  const std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  EXPECT_NE(text.find("then_branch"), std::string::npos);
+  const auto expected = forward(models.front().model, models.front(), exported->outputs, weights),
+             found = forward(file, models.front(), {});
+  for (const std::string& name : exported->outputs) {
+    ASSERT_TRUE(expected.contains(name) && found.contains(name)) << name;
+    const Tensor &a = expected.at(name), &b = found.at(name);
+    ASSERT_EQ(a.dims(), b.dims());
+    for (std::int64_t k = 0; k < a.elements(); ++k)
+      ASSERT_NEAR(elementAsDouble(b.view(), k), elementAsDouble(a.view(), k), 1e-5) << name << " " << k;
   }
 }
 

@@ -25,6 +25,7 @@ using testing::addOutput;
 // would have it.
 double factor = 0.5;
 double wrongFactor = 7;
+bool ordered = true;  // what the kernels say of themselves
 
 double factorOf(const void* user) { return *static_cast<const double*>(user); }
 
@@ -68,7 +69,10 @@ class RippleKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return name_; }
-  Determinism determinism() const override { return Determinism::oneThread(); }
+  Determinism determinism() const override {
+    return ordered ? Determinism::oneThread()
+                   : Determinism{Determinism::Order::kUnordered, "additions in the order in which threads arrive"};
+  }
 
  private:
   double factor_;
@@ -247,6 +251,30 @@ TEST_F(RegistryOfASession, AnAddedOptionIsKeptAndListed) {
   for (const snapshot::Option& option : session->optionList())
     if (option.name() == "acme.mode") listed = option.value() == "wild" && option.default_value() == "calm";
   EXPECT_TRUE(listed);
+}
+
+TEST_F(RegistryOfASession, WhatDiffersFromRunToRunIsToldBeforeAStepAndOnce) {
+  const auto registry = builderWithRipple().build();
+  ordered = false;
+  auto session = open(model(true, false), registry);
+  ASSERT_TRUE(session);
+  const auto told = [&] {
+    return std::ranges::count_if(session->alerts(), [](const auto& alert) { return alert.code() == "not_deterministic"; });
+  };
+  ASSERT_TRUE(session->build().has_value());
+  EXPECT_EQ(told(), 1);
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(session->step().has_value());
+  ASSERT_TRUE(session->build().has_value());
+  EXPECT_EQ(told(), 1);
+  for (const auto& alert : session->alerts())
+    if (alert.code() == "not_deterministic")
+      EXPECT_EQ(alert.message(),
+                "option 'deterministic': acme.Ripple 'ripple' differs from run to run: additions in the order in which "
+                "threads arrive");
+  ordered = true;
+  session = open(model(true, false), registry);
+  ASSERT_TRUE(session && session->build().has_value());
+  EXPECT_EQ(told(), 0);
 }
 
 // What the window says of determinism is what the kernels say.

@@ -1,0 +1,100 @@
+// Commands of the laboratory as a user runs them: gradcheck, memory, capacity for another machine, decisions of a batch.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/app/cli/program.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+const std::string kModel = SS_SAMPLES "/digits/model.onnx", kData = kModel + " --data " SS_SAMPLES "/digits/batches.npz ";
+
+std::vector<nlohmann::json> eventsOf(const std::string& text, const std::string& kind) {
+  std::vector<nlohmann::json> events;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("{"))
+      if (auto event = nlohmann::json::parse(line); event["event"] == kind) events.push_back(std::move(event));
+  return events;
+}
+
+TEST(GradcheckCommand, ComparesRulesWithFiniteDifferences) {
+  const TemporaryFolder folder;
+  const Answer text = run("gradcheck " + kData + "--node Relu", folder.path());
+  EXPECT_EQ(text.exitCode, 0) << text.text;
+  EXPECT_NE(text.text.find("agree with finite differences in float64, 0 differ"), std::string::npos) << text.text;
+  const Answer json = run("gradcheck " + kData + "--node Relu --json", folder.path());
+  ASSERT_EQ(json.exitCode, 0) << json.text;
+  const auto nodes = eventsOf(json.text, "gradcheck");
+  ASSERT_FALSE(nodes.empty()) << json.text;
+  for (const auto& node : nodes) {
+    EXPECT_EQ(node["verdict"], "agrees") << node;
+    ASSERT_FALSE(node["inputs"].empty()) << node;
+    EXPECT_LT(node["inputs"][0]["error"].get<double>(), 1e-4) << node;
+  }
+  EXPECT_EQ(eventsOf(json.text, "gradchecks").at(0)["agreed"], nodes.size());
+  EXPECT_EQ(run("gradcheck " + kData + "--node nowhere", folder.path()).exitCode, 1);
+}
+
+TEST(MemoryCommand, SetsWhatIsTouchedBesideWhatIsPlanned) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string();
+  const Answer answer = run("memory " + kData + "--json --project " + project, folder.path());
+  ASSERT_EQ(answer.exitCode, 0) << answer.text;
+  std::int64_t measured = 0;
+  for (const auto& buffer : eventsOf(answer.text, "buffer")) {
+    EXPECT_LE(buffer["measured_bytes"], buffer["bytes"]) << buffer;
+    measured += buffer["measured_bytes"].get<std::int64_t>();
+  }
+  EXPECT_GT(measured, 0);
+  EXPECT_EQ(eventsOf(answer.text, "memory").at(0)["measured_bytes"], measured);
+  const Answer rows = run("sql " + project + " 'SELECT SUM(measured_bytes) FROM buffers' --json", folder.path());
+  EXPECT_EQ(eventsOf(rows.text, "row").at(0)["values"].at(0), measured) << rows.text;
+  EXPECT_NE(run("memory " + kData + "--most 3", folder.path()).text.find("3 of "), std::string::npos);
+}
+
+// What doctor writes on one machine is what capacity reads on another.
+TEST(CapacityCommand, TakesTheFileThatDoctorWrote) {
+  const TemporaryFolder folder;
+  const Answer doctor = run("doctor --json", folder.path());
+  ASSERT_EQ(doctor.exitCode, 0) << doctor.text;
+  const auto machine = eventsOf(doctor.text, "machine").at(0);
+  const auto file = folder.write("machine.json", machine.dump());
+  const Answer there = run("capacity " + kModel + " --vary batch=4..4 --json --machine " + file.string(), folder.path());
+  ASSERT_EQ(there.exitCode, 0) << there.text;
+  const auto summary = eventsOf(there.text, "capacity_largest").at(0);
+  EXPECT_EQ(summary["memory_bytes"], machine["memory_bytes"]) << summary;
+  EXPECT_EQ(summary["machine"], file.string());
+  EXPECT_GT(eventsOf(there.text, "capacity").at(0)["predicted_ns"].get<double>(), 0);
+  const auto wrong = folder.write("wrong.json", "{}");
+  const Answer refused = run("capacity " + kModel + " --machine " + wrong.string(), folder.path());
+  EXPECT_EQ(refused.exitCode, 2) << refused.text;
+  EXPECT_NE(refused.text.find("peak: found nothing; expected an object"), std::string::npos) << refused.text;
+}
+
+TEST(RowsChoiceCommand, StandsInStepsAndRows) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string();
+  const Answer answer = run("train " SS_SAMPLES "/padding/model.onnx --data " SS_SAMPLES
+                            "/padding/batches.npz --set pass.sparse_labels=on --steps 2 "
+                            "--json --project " +
+                                project,
+                            folder.path());
+  ASSERT_EQ(answer.exitCode, 0) << answer.text;
+  for (const auto& step : eventsOf(answer.text, "step")) {
+    ASSERT_TRUE(step.contains("densities")) << step;
+    EXPECT_FALSE(step["densities"][0]["decision"].get<std::string>().empty()) << step;
+    EXPECT_LE(step["densities"][0]["computed"], step["densities"][0]["total"]) << step;
+    EXPECT_TRUE(step["flight_ns"].is_number_integer()) << step;
+  }
+  const Answer rows =
+      run("sql " + project + " \"SELECT COUNT(*) FROM batch_densities WHERE decision <> ''\" --json", folder.path());
+  EXPECT_EQ(eventsOf(rows.text, "row").at(0)["values"].at(0), 2) << rows.text;
+}
+
+}  // namespace
+}  // namespace stepscope::testing
