@@ -2,9 +2,17 @@
 # once for all of them.
 #
 # ss_unity(TARGET) groups the sources of a target so that no two of one group define the same name at the start of a line: what
-# stands in unnamed namespaces may be called alike in two files. A file with a macro of its own is compiled alone. Groups are
+# stands in unnamed namespaces may be called alike in two files. A file with a macro of its own is compiled alone, and CMake leaves
+# alone what has compile options of its own: the loops of kernels/cpu, whose code must not depend on a neighbour. Groups are
 # made when CMake runs; a name that comes later and stands in another file of the group is a redefinition, until CMake runs again.
-set(SS_UNITY_FILES 8)  # in one group: what is compiled again when one of them changes
+# A group is what is compiled again when one of its files changes: eight files, or, in targets of many small files
+# (ss_large_groups), 90 KB, which is about 2,000 lines.
+set(SS_UNITY_FILES 8)
+set(SS_UNITY_BYTES 90000)
+
+function(ss_large_groups target)
+  set_target_properties(${target} PROPERTIES SS_LARGE_GROUPS ON)
+endfunction()
 
 function(ss_unity_names out file)
   file(STRINGS ${file} lines REGEX "^[a-zA-Z].*[({=;]")
@@ -26,10 +34,8 @@ function(ss_unity_names out file)
 endfunction()
 
 # At the end of the configuration, when all sources are known.
-# Kernels stay as they are: which of their loops the compiler joins does not depend on a neighbour, and their headers hold
-# templates over what each file defines.
 function(ss_unity target)
-  if(SS_UNITY AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/kernels/(cpu|cuda|cuda_device|reference)$")
+  if(SS_UNITY)
     cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]] CALL ss_group_sources ${target})")
   endif()
 endfunction()
@@ -37,9 +43,14 @@ endfunction()
 function(ss_group_sources target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
+  get_target_property(large ${target} SS_LARGE_GROUPS)
+  set(limit ${SS_UNITY_FILES})
+  if(large)
+    set(limit ${SS_UNITY_BYTES})
+  endif()
   set(groups 0)
   foreach(source IN LISTS sources)
-    if(NOT source MATCHES "\\.cpp$")
+    if(NOT source MATCHES "\\.(cpp|cu)$")
       continue()
     endif()
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder} OUTPUT_VARIABLE file)
@@ -48,14 +59,20 @@ function(ss_group_sources target)
       continue()  # generated
     endif()
     file(STRINGS ${file} macros REGEX "^ *# *define" LIMIT_COUNT 1)
-    if(macros)
+    get_source_file_property(options ${file} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+    if(macros OR options)
       continue()
+    endif()
+    set(size 1)
+    if(large)
+      file(SIZE ${file} size)
     endif()
     ss_unity_names(names ${file})
     set(chosen -1)
     set(group 0)
     while(group LESS groups AND chosen EQUAL -1)
-      if(count_${group} LESS SS_UNITY_FILES)
+      math(EXPR joined "${size_${group}} + ${size}")
+      if(joined LESS_EQUAL limit)
         set(chosen ${group})
         foreach(name IN LISTS names)
           if(DEFINED has_${group}_${name})
@@ -68,10 +85,10 @@ function(ss_group_sources target)
     endwhile()
     if(chosen EQUAL -1)
       set(chosen ${groups})
-      set(count_${chosen} 0)
+      set(size_${chosen} 0)
       math(EXPR groups "${groups} + 1")
     endif()
-    math(EXPR count_${chosen} "${count_${chosen}} + 1")
+    math(EXPR size_${chosen} "${size_${chosen}} + ${size}")
     foreach(name IN LISTS names)
       set(has_${chosen}_${name} TRUE)
     endforeach()
