@@ -8,6 +8,7 @@
 #include "app/cli/message_json.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
+#include "engine/comm/mpi_library.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/units.h"
 
@@ -22,6 +23,12 @@ std::string precisionText(const snapshot::MachineInfo& info) {
           "bf16: matrix products by {}, other operators in f32 and rounded; fp16: all operators in f32 and rounded",
           feature);
   return "bf16 and fp16: all operators in f32 and rounded; this processor has no products of bf16";
+}
+
+// What `train --distributed` can take.
+std::string ranksText() {
+  const auto mpi = MpiLibrary::load();
+  return "local; " + (mpi ? "mpi: " + (*mpi)->version() : "no mpi: " + mpi.error().message);
 }
 
 }  // namespace
@@ -39,6 +46,7 @@ Command doctorCommand() {
       nlohmann::json machine = messageJson(info);
       machine["event"] = "machine";
       machine["peak"]["bfloat16_operations_per_second"] = measured.bfloat16PerSecond;
+      machine["ranks"] = ranksText();
       sayJson(machine);
       return kSuccess;
     }
@@ -56,6 +64,7 @@ Command doctorCommand() {
           level.capacity() > 0 ? " of " + units::bytes(level.capacity()) : "");
     say("precision  {}\n", precisionText(info));
     say("bits       equal for an equal number of threads; for any number with --set deterministic=threads\n");
+    say("ranks      {}\n", ranksText());
     for (const std::string& library : info.libraries()) say("library    {}\n", library);
     return kSuccess;
   };

@@ -12,6 +12,7 @@ namespace {
 
 int outputError = 0;  // errno of the first write to stdout that failed
 bool json = false;
+std::string prefix;  // of what goes to stderr
 bool ended = false;  // the last event was "done" or "error"
 
 struct CodePoint {
@@ -76,10 +77,12 @@ namespace terminal {
 void writeOut(std::string_view text) { write(stdout, text, &outputError); }
 void writeError(std::string_view text) {
   std::fflush(stdout);
-  write(stderr, text, nullptr);  // there is no place left to say that it failed
+  write(stderr, prefix + std::string(text), nullptr);  // there is no place left to say that it failed
 }
 
 }  // namespace terminal
+
+void speakAs(std::string words) { prefix = std::move(words); }
 
 void speakJson() { json = true; }
 

@@ -55,6 +55,9 @@ void tell(fmt::format_string<terminal::Shown<Values>...> format, const Values&..
   terminal::writeError(fmt::format(fmt::runtime(fmt::string_view(format)), terminal::shown(values)...));
 }
 
+// From now on all that goes to stderr begins with this: which of several processes says it.
+void speakAs(std::string prefix);
+
 // From now on errors are events on stdout as well: a program reads one stream, in which every answer ends with "done" or
 // "error".
 void speakJson();

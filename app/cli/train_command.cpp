@@ -15,6 +15,7 @@
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
+#include "app/cli/rank_run.h"
 #include "app/cli/record_run.h"
 #include "app/cli/recording_watch.h"
 #include "app/cli/save_graphs.h"
@@ -39,10 +40,14 @@ struct TrainArguments {
 
 std::atomic<bool> interrupted = false;
 Session* runningTrain = nullptr;
+RankRun* together = nullptr;  // ranks end at the same step: none of them throws a step away alone
 
-void onTrainInterrupt(int) {
+void onTrainInterrupt(int signal) {
   interrupted = true;
-  if (runningTrain) runningTrain->cancel();
+  if (together)
+    together->asked(signal);
+  else if (runningTrain)
+    runningTrain->cancel();
 }
 
 // Ctrl+C, a polite kill and a closed terminal end the run after the step that runs. `nohup` asked for the opposite.
@@ -152,8 +157,7 @@ Status checkPlaces(const TrainArguments& a, const std::vector<std::pair<std::str
   return {};
 }
 
-Status train(const TrainArguments& a, const Output& output) {
-  SS_ASSIGN(TrainOptions options, a.shared.apply());
+Status train(const TrainArguments& a, const Output& output, TrainOptions options, RankRun* ranks) {
   if (a.project.empty()) options.record = "off";  // nobody would read it
   options.ringBytes = 0;                          // nobody rewinds
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
@@ -161,6 +165,7 @@ Status train(const TrainArguments& a, const Output& output) {
   std::vector<std::string> keep;
   for (const auto& [value, file] : fetches) keep.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
+  if (ranks) session->joinRanks(ranks->ranks());
   SS_TRY(prepare(*session, a.shared));
   session->keep(keep);
   session->keepGradients(!a.dumpGrads.empty());
@@ -185,6 +190,7 @@ Status train(const TrainArguments& a, const Output& output) {
       return tl::make_unexpected(std::move(missing));
     }
   runningTrain = session.get();
+  together = ranks;
   listenForTheEnd();
   std::optional<RecordingWatch> watch;
   if (recorder) watch.emplace(*recorder, output);
@@ -205,7 +211,10 @@ Status train(const TrainArguments& a, const Output& output) {
     toldOfCause = true;
     if (a.json || a.onNan != "alert") output.cause(*session->numbers().cause(), session->numbers().trail());
   };
-  while (failed && done < options.steps && !interrupted && outputIsRead() && !reserveIsSpent()) {
+  if (failed && ranks) failed = ranks->begin(*session);
+  const auto asked = [] { return interrupted || !outputIsRead() || reserveIsSpent(); };
+  bool stop = false;
+  while (failed && done < options.steps && !(ranks ? stop : asked())) {
     const std::size_t buildsBefore = session->log().builds();
     Status stepped = session->step(record);
     tellCause();
@@ -218,6 +227,14 @@ Status train(const TrainArguments& a, const Output& output) {
       break;
     }
     ++done;
+    if (ranks) {
+      const auto stops = ranks->stepDone(*session, asked(), record, output);
+      if (!stops) {
+        failed = tl::make_unexpected(stops.error());
+        break;
+      }
+      stop = *stops && session->betweenRounds();
+    }
     output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
     if (const auto alert = losses.look(record)) tellAlert(*alert);
     if (recorder) {
@@ -228,6 +245,7 @@ Status train(const TrainArguments& a, const Output& output) {
       recorder->step(record);
       watch->look();
     }
+    if (ranks && !session->betweenRounds()) continue;  // sums of a round are another's too
     if (const Status kept = checkpoints.onTheWay(*session); !kept) {
       snapshot::Alert alert;
       alert.set_severity(snapshot::Alert::WARNING);
@@ -239,6 +257,7 @@ Status train(const TrainArguments& a, const Output& output) {
   }
   const bool cutShort = done < options.steps && failed;  // by a signal, or because nobody reads the output
   runningTrain = nullptr;
+  together = nullptr;
   if (failed && done < options.steps && reserveIsSpent())
     failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
@@ -262,8 +281,28 @@ Status train(const TrainArguments& a, const Output& output) {
                                                    interrupted ? "" : ": nobody reads what it prints any more"));
   if (!losses.lastIsFinite()) return invalid(losses.text() + "; expected finite numbers");
   if (!losses.text().empty()) tell("warning: {}\n", losses.text());
+  if (ranks && ranks->leads()) ranks->summary(output);
   output.finished(done, monotonicNs() - begin);
   return {};
+}
+
+// Files are written by the first rank, and what is printed is its.
+void leaveOutputToTheFirst(TrainArguments& a) {
+  for (std::string* file : {&a.project, &a.saveGraphs, &a.save, &a.exportInference, &a.dumpGrads, &a.dumpParams})
+    file->clear();
+  a.fetch.clear();
+  a.verify = "off";
+  a.json = true;  // what nobody reads
+}
+
+Status trainTogether(TrainArguments& a) {
+  SS_ASSIGN(TrainOptions options, a.shared.apply());
+  SS_ASSIGN(const auto ranks, RankRun::join(options));
+  if (!ranks) return train(a, Output(a.json), std::move(options), nullptr);
+  if (!ranks->leads()) leaveOutputToTheFirst(a);
+  Status run = train(a, Output(a.json), std::move(options), ranks.get());
+  const Status ended = ranks->end(run);
+  return run ? ended : run;
 }
 
 std::optional<int> wrongUsage(const TrainArguments& a) {
@@ -276,8 +315,13 @@ std::optional<int> wrongUsage(const TrainArguments& a) {
     tellError(fmt::format("option 'on-nan': found '{}'; expected blame, alert or stop", a.onNan));
     return kUsage;
   }
-  if (const auto options = a.shared.apply(); options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty()))
-    return std::nullopt;
+  const auto options = a.shared.apply();
+  if (options->distributed != "off" && options->steps % options->accumulate != 0) {
+    tellError(fmt::format("option 'steps': found {}; expected whole rounds of {} micro steps (option accumulate) with ranks",
+                          options->steps, options->accumulate));
+    return kUsage;
+  }
+  if (options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty())) return std::nullopt;
   tellError("option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed");
   return kUsage;
 }
@@ -317,9 +361,8 @@ Command trainCommand() {
        {"--json", &a->json, "one JSON object per line"}}};
   a->shared.addTo(command);
   command.run = [a] {
-    const Output output(a->json);
     if (const auto wrong = wrongUsage(*a)) return *wrong;
-    if (Status status = train(*a, output); !status) return report(status.error());
+    if (Status status = trainTogether(*a); !status) return report(status.error());
     return kSuccess;
   };
   return command;

@@ -9,6 +9,7 @@
 #include "engine/build/attach_loss.h"
 #include "engine/build/batch_norm_statistics.h"
 #include "engine/build/blocked_nodes.h"
+#include "engine/build/gradient_buckets.h"
 #include "engine/build/loss_scale.h"
 #include "engine/build/master_weights.h"
 #include "engine/build/phase_passes.h"
@@ -275,15 +276,16 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     const TrainOptions& options = step.request.options;
     auto updates = optimizerGraphOf(options, model_->registry, log_);
     if (!updates) return phase.fail(updates.error());
-    auto report = addOptimizer(graph, work.inference, options, step.trained, work.gradients, work.lossScale,
-                               *updates ? &**updates : nullptr);
+    auto report = addOptimizer(
+        graph, work.inference, options, step.trained, work.gradients, work.lossScale, *updates ? &**updates : nullptr,
+        step.request.ranks > 1 ? readyOrder(model_->graph, graph, step.trained) : std::vector<std::size_t>{});
     if (!report) return phase.fail(report.error());
     step.optimizer = std::move(*report);
     std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(first));
     for (const ValueId told : {step.optimizer.gradientNorm, step.optimizer.finite})
       if (told) outputs.push_back(told);
     // Outputs keep their ids through the passes of every variant, and their memory until the end of the step.
-    for (const ValueId gradient : step.optimizer.accumulated)
+    for (const ValueId gradient : step.optimizer.averaged)
       if (gradient && step.request.keepGradients && std::find(outputs.begin(), outputs.end(), gradient) == outputs.end())
         outputs.push_back(gradient);
     graph.mutableOutputs() = outputs;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/build/gradient_buckets.h"
 #include "engine/build/master_weights.h"
 #include "engine/build/name_pattern.h"
 #include "engine/ops/op_def.h"
@@ -14,8 +15,9 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale, const OptimizerGraph* updates)
-      : graph_(graph), inference_(inference), o_(options), updates_(updates) {
+  Emitter(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale, const OptimizerGraph* updates,
+          const std::vector<std::size_t>& ready)
+      : graph_(graph), inference_(inference), o_(options), updates_(updates), ready_(ready) {
     report_.lossScale = lossScale;
   }
 
@@ -35,6 +37,9 @@ class Emitter {
         SS_ASSIGN(gradients[i], accumulate(trained[i], gradients[i]));
       }
     report_.accumulated = gradients;
+    for (const GradientBucket& bucket : gradientBuckets(graph_, gradients, ready_, o_.rankBucket))
+      SS_TRY(average(bucket, trained, gradients));
+    report_.averaged = gradients;
     ValueId scale;
     if (needsNorm()) {
       SS_ASSIGN(scale, factor(trained, gradients));
@@ -91,13 +96,29 @@ class Emitter {
     return made[0];
   }
 
+  // The mean over the ranks takes the place of the gradients of a bucket.
+  Status average(const GradientBucket& bucket, const std::vector<ValueId>& trained, std::vector<ValueId>& gradients) {
+    std::vector<ValueId> inputs;
+    std::vector<std::string> outputs;
+    for (const std::size_t i : bucket) {
+      inputs.push_back(gradients[i]);
+      outputs.push_back(graph_.value(trained[i]).name + ".gradient_mean");
+    }
+    const std::string name =
+        fmt::format("gradients of {} parameters from {}", bucket.size(), graph_.value(trained[bucket[0]]).name);
+    SS_ASSIGN(const auto means, emit(name, kInternalDomain, "AllReduce", std::move(inputs), std::move(outputs),
+                                     Phase::kOptimizer, {}, {{"average", std::int64_t{1}}}));
+    for (std::size_t k = 0; k < bucket.size(); ++k) gradients[bucket[k]] = means[k];
+    return {};
+  }
+
   // sum' = first micro step of the round ? gradient : sum + gradient. The old sum is never cleared: it is ignored ("lazy
   // reset"). Where the norm is asked for, the same pass adds up its squares.
   Result<ValueId> accumulate(ValueId parameter, ValueId gradient) {
     const std::string name = graph_.value(parameter).name;
     const ValueId sum = state(parameter, ".accumulated");
     std::vector<std::string> outputs{name + ".accumulated_next"};
-    if (needsNorm()) outputs.push_back(name + ".square_sum");
+    if (needsNorm() && ready_.empty()) outputs.push_back(name + ".square_sum");
     SS_ASSIGN(const auto next, emit(name + "/accumulate", kInternalDomain, "Accumulate", {sum, gradient, report_.firstMicro},
                                     outputs, Phase::kBackward, parameter));
     graph_.stateUpdates.push_back({sum, next[0]});
@@ -298,6 +319,7 @@ class Emitter {
   Inference& inference_;
   const TrainOptions& o_;
   const OptimizerGraph* updates_;
+  const std::vector<std::size_t>& ready_;
   OptimizerReport report_;
   std::vector<ValueId> squares_;  // of the accumulated gradients
   std::map<std::string, ValueId> rates_;
@@ -308,8 +330,9 @@ class Emitter {
 
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
-                                     ValueId lossScale, const OptimizerGraph* updates) {
-  auto report = Emitter(graph, inference, options, lossScale, updates).run(trained, gradients);
+                                     ValueId lossScale, const OptimizerGraph* updates,
+                                     const std::vector<std::size_t>& ready) {
+  auto report = Emitter(graph, inference, options, lossScale, updates, ready).run(trained, gradients);
   graph.recordBirths();
   return report;
 }

@@ -6,6 +6,9 @@
 // up to the update, which divides by it in the factor that clipping has too, and runs only where all of them are finite.
 // State it adds: "<parameter>.momentum", ".exp_avg", ".exp_avg_sq", ".accumulated"; zeros at the start.
 //
+// Ranks (engine/comm): the gradients of a round are averaged by AllReduce nodes, a bucket of option ranks.bucket bytes each,
+// in front of norm, clipping and updates; what follows is computed by every rank from the same bits.
+//
 // Passes over memory: an update reads parameter, gradient and moments once and writes the results over them; the factor of
 // clipping is one of its inputs, so nothing scales the gradients. Accumulating joins a gradient to the sum of its round and
 // adds up the squares for clipping in one pass; the first micro step of a round replaces the sum, so nothing clears it.
@@ -35,14 +38,17 @@ struct OptimizerReport {
   ValueId gradientNorm;              // only when clipping, or when the loss is scaled
   ValueId lossScale, lossUnscale;    // inputs, only when the loss is scaled: the factor, and 1 divided by it
   ValueId finite;                    // bool, with them: whether all gradients are, so that the update is done
-  std::vector<ValueId> accumulated;  // per trained value: its gradient as the update sees it, before clipping
+  std::vector<ValueId> accumulated;  // per trained value: its gradient on this rank, before clipping
+  std::vector<ValueId> averaged;     // the same as the update sees it: averaged over the ranks, where there are several
 };
 
 // `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an
 // invalid one leaves the parameter as it is.
-// `updates`: takes the place of the optimizer that the options name; nullptr: none.
+// `updates`: takes the place of the optimizer that the options name; nullptr: none. `ready`: in which order gradients come,
+// as indices of `trained`, where they are averaged over ranks; empty: a process that trains alone.
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
-                                     ValueId lossScale = {}, const OptimizerGraph* updates = nullptr);
+                                     ValueId lossScale = {}, const OptimizerGraph* updates = nullptr,
+                                     const std::vector<std::size_t>& ready = {});
 
 }  // namespace stepscope

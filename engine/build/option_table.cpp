@@ -44,7 +44,7 @@ std::string_view groupOf(std::string_view name) {
                                                                    {"recompute.budget", "Memory"}};
   if (const auto found = groups.find(name); found != groups.end()) return found->second;
   if (name.starts_with("pass.")) return "Passes";
-  if (name.starts_with("checkpoint.")) return "Run";
+  if (name.starts_with("checkpoint.") || name == "distributed" || name.starts_with("ranks")) return "Run";
   if (name.starts_with("loss-scale") || name.starts_with("precision") || name == "master-weights") return "Precision";
   if (name.starts_with("memory.")) return "Memory";
   if (name.starts_with("record")) return "Record";
@@ -67,6 +67,9 @@ std::string_view kindOf(const OptionInfo& info) {
                                                                   {"steps", "count"},
                                                                   {"seed", "count"},
                                                                   {"threads", "count"},
+                                                                  {"ranks", "count"},
+                                                                  {"ranks.bucket", "bytes"},
+                                                                  {"ranks.timeout", "number"},
                                                                   {"long.ms", "count"},
                                                                   {"loop.max_iterations", "count"},
                                                                   {"lr", "number"},
@@ -135,6 +138,15 @@ std::vector<OptionInfo> plainOptions() {
       {"steps", "1", "micro steps to run", {}},
       {"seed", "0", "seed of random numbers: dropout, synthetic data, missing weights", {}},
       {"threads", "0", "threads of the kernels; 0 = all cores", {}},
+      {"distributed",
+       "off",
+       "processes that train one model together, each with its own entries of the data (`stepscope train`): local = this "
+       "program starts `ranks` of them on this machine; mpi = those that mpirun started",
+       {"off", "local", "mpi"}},
+      {"ranks", "2", "how many processes `distributed` local starts", {}},
+      {"ranks.bucket", "26214400", "bytes of gradients that ranks average at a time", {}},
+      {"ranks.check", "off", "compare the parameters of all ranks after every step, bit for bit", {"on", "off"}},
+      {"ranks.timeout", "600", "seconds that a rank may let the others wait before they give up", {}},
       {"deterministic",
        "run",
        "equal bits for an equal number of threads (run, also on), or for any number (threads): sums are cut by size alone, "

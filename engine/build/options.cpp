@@ -181,6 +181,14 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
          o.precisionForce.insert(o.precisionForce.end(), forces.begin(), forces.end());
          return {};
        }},
+      {"distributed",
+       [&] {
+         return setChoice(o.distributed, {"off", "local", "mpi"});
+       }},
+      {"ranks", [&] { return setWhole(o.ranks, 1, 1024); }},
+      {"ranks.bucket", [&] { return setBytes(o.rankBucket, std::int64_t{1} << 40); }},
+      {"ranks.check", [&] { return setToggle(o.rankCheck); }},
+      {"ranks.timeout", [&] { return setNumber(o.rankTimeout, 0.1, 1e6); }},
       {"master-weights",
        [&] {
          return setChoice(o.masterWeights, {"auto", "fp32", "off"});

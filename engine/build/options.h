@@ -33,8 +33,13 @@ struct PrecisionForce {
 struct TrainOptions {
   std::string data;  // empty = synthetic
   std::string loss, lossFn, lossGraph, logits, labels;
-  std::string train, freeze;                      // regular expressions, searched in the name
-  std::string optimizer = "sgd", optimizerGraph;  // a graph takes the place of the named one
+  std::string train, freeze;                         // regular expressions, searched in the name
+  std::string optimizer = "sgd", optimizerGraph;     // a graph takes the place of the named one
+  std::string distributed = "off";                   // how processes train together: off | local | mpi
+  std::int64_t ranks = 2;                            // of them, where this program starts them
+  std::int64_t rankBucket = std::int64_t{25} << 20;  // bytes of gradients that are averaged at a time
+  bool rankCheck = false;                            // parameters of all ranks are compared after every step
+  double rankTimeout = 600;                          // seconds that one may let the others wait
   double lr = 0.001, momentum = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::optional<double> weightDecay;  // absent = PyTorch's default of the optimizer (0; 0.01 for adamw)
   bool nesterov = false;

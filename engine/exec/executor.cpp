@@ -243,6 +243,8 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   if (bound.copies) return runCopy(index);
   if (!bound.kernel) return runDynamic(index, key);
   const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, bound.stream, {}};
+  if (bound.collective && options.collectives) [[unlikely]]
+    return options.collectives->run(graph_.node(plan_.instructions[at(index)].node), call);
   if (Status status = bound.device->launch(*bound.kernel, call); !status)
     return tl::make_unexpected(labelled(graph_.node(plan_.instructions[at(index)].node), status.error()));
   return {};

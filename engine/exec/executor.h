@@ -37,6 +37,13 @@ class InstructionMarks {
   virtual void end() = 0;
 };
 
+// Who runs nodes that talk to other ranks (SideEffect::kCollective).
+class CollectiveRunner {
+ public:
+  virtual ~CollectiveRunner() = default;
+  virtual Status run(const Node& node, const KernelCall& call) = 0;
+};
+
 class Executor {
  public:
   // `state(value)` gives the persistent tensor of an initializer or state value, in the memory of `device`; it must outlive
@@ -61,11 +68,13 @@ class Executor {
   Status setInput(ValueId id, const TensorView& view);
 
   struct RunOptions {
-    RandomKey key;                        // seed and step; the node part is filled in
-    bool update = true;                   // whether instructions of the update entry run
-    std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
-    Activity* activity = nullptr;         // with spans: what the device recorded is added to it
-    InstructionMarks* marks = nullptr;    // told of instructions that run a kernel or a copy
+    RandomKey key;                       // seed and step; the node part is filled in
+    bool update = true;                  // whether instructions of the update entry run
+    std::vector<Span>* spans = nullptr;  // appended to when not null; reserve it first
+    Activity* activity = nullptr;        // with spans: what the device recorded is added to it
+    InstructionMarks* marks = nullptr;   // told of instructions that run a kernel or a copy
+    // Runs collectives; null: their kernels do, which know of one rank alone, so that nothing is sent (trials, proofs).
+    CollectiveRunner* collectives = nullptr;
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
     bool flushSubnormals = false;         // subnormal numbers count as zero, in every thread
@@ -180,7 +189,7 @@ class Executor {
     std::unique_ptr<Kernel> kernel;
     Device* device = nullptr;
     StreamId stream = 0;
-    bool copies = false;
+    bool copies = false, collective = false;
     std::vector<TensorView> inputs, outputs;
     std::span<std::byte> workspace;
     std::vector<std::pair<const bool*, bool>> predicates;

@@ -65,6 +65,8 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec, plan_.anyThreads);
     if (!made) return tl::make_unexpected(labelled(node, made.error()));
     instructions_[i].kernel = std::move(made->kernel);
+    const OpDef* const op = operators_.ops.find(node);
+    instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
     implementations_[i] = instructions_[i].kernel->implementation();
     determinism_[i] = std::move(made->determinism);
     bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});

@@ -163,6 +163,7 @@ void State::rollback() {
 void State::commit(bool roundEnds, bool updated) {
   kept_.clear();
   ++counters.step;
+  counters.entry += ranks_;
   counters.updates += updated ? 1 : 0;
   if (roundEnds) {
     counters.micro = 0;

@@ -37,6 +37,9 @@ struct StateCounters {
   std::int64_t updatesBefore =
       0;                   // counted by the schedule besides: --start-step begins in its middle, with moments of zero
   std::int64_t micro = 0;  // micro steps done in the present round of accumulation
+  // Which entry of the data the coming step takes, and what its random keys are made of: `step` in a process that trains
+  // alone; ranks take entries in turn.
+  std::int64_t entry = 0;
   LossScale lossScale;
 
   std::int64_t scheduledUpdates() const { return updatesBefore + updates; }
@@ -94,6 +97,8 @@ class State {
   // The step is done. `roundEnds`: so does a round of accumulation. `updated`: the optimizer ran; not where the gradients of
   // the round were not finite.
   void commit(bool roundEnds, bool updated);
+  // How many entries of the data all ranks together take in a step.
+  void setRanks(std::int64_t ranks) { ranks_ = ranks; }
 
   // --- whole copies
   StateSnapshot copy() const;
@@ -110,6 +115,7 @@ class State {
   Result<Tensor> brought(const Tensor& onHost) const;  // the tensor itself on the CPU, else a copy on the device
 
   Device* device_ = &cpuDevice();
+  std::int64_t ranks_ = 1;
   Tensors tensors_;                                   // in the memory of device_
   std::map<Device*, Tensors> away_;                   // memory on other devices; its contents are out of date
   mutable Tensors copies_;                            // on the host, of what was read from a device

@@ -40,6 +40,8 @@ Result<StateCounters> countersOf(const std::filesystem::path& path, const std::m
           fmt::format("state '{}': 'stepscope.loss_scale' is '{}'; expected a number of at least 0", path.string(), text));
     SS_TRY(number("stepscope.loss_scale_clean", counters.lossScale.cleanUpdates));
   }
+  counters.entry = counters.step;
+  if (metadata.contains("stepscope.entry")) SS_TRY(number("stepscope.entry", counters.entry));
   if (metadata.contains("stepscope.updates_before")) SS_TRY(number("stepscope.updates_before", counters.updatesBefore));
   return counters;
 }
@@ -71,6 +73,7 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
                                               {"stepscope.updates", std::to_string(counters.updates)},
                                               {"stepscope.updates_before", std::to_string(counters.updatesBefore)},
                                               {"stepscope.micro", std::to_string(counters.micro)}};
+  if (counters.entry != counters.step) metadata["stepscope.entry"] = std::to_string(counters.entry);  // of ranks
   if (counters.lossScale.factor > 0) {
     metadata["stepscope.loss_scale"] = fmt::format("{}", counters.lossScale.factor);  // enough digits to read it back
     metadata["stepscope.loss_scale_clean"] = std::to_string(counters.lossScale.cleanUpdates);

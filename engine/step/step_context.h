@@ -9,6 +9,7 @@
 
 #include "engine/build/build_log.h"
 #include "engine/build/rows_choice.h"
+#include "engine/comm/ranks.h"
 #include "engine/profile/nvtx_ranges.h"
 #include "engine/profile/processor_meter.h"
 #include "engine/snapshot/worker.pb.h"
@@ -34,6 +35,7 @@ struct StepContext {
   std::vector<ValueId> watched;  // of the plan that runs
   NumberWatch numbers;           // of the step that runs or comes next
   RowsChoices rows;              // decided for the batch of the step that runs or comes next
+  Ranks* ranks = nullptr;        // null: the process trains alone. Lent
   bool resumed = false;          // the state came from a file that a run wrote
   std::int64_t replayed = 0;     // instructions that were run again to go back
   // Counts what makes computed values those of another place: a batch that is fed, a state that is put back. What a stepper

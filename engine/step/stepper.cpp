@@ -60,6 +60,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   run.cancel = &context_.cancelled;
   run.cancelBelow = plan().firstStateWrite;
   run.restoreState = true;
+  run.collectives = context_.ranks ? &collectives_ : nullptr;
   int at = 0;
   // A step that takes long is run in parts, between which it tells how far it is.
   const bool parts = lastNs_ > kTellNs && context_.log.observer().progress && executor_->device().facts().immediate;
@@ -84,9 +85,9 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
       judge_.judge(*executor_);
       if (!judge_.found().empty()) return {};
     }
-    if (countsFirstBatch()) {
+    if (changesCommits()) {
       SS_TRY(runUntil(plan().firstCommit));
-      SS_TRY(countFirstBatchOnce());
+      SS_TRY(beforeCommits());
     }
     return runUntil(count());
   }();
@@ -133,10 +134,19 @@ bool Stepper::countsFirstBatch() const {
   const auto passed = options().passes.find("traced_statistics");
   const bool judge = passed == options().passes.end() || passed->second;
   return judge && context_.state.counters.step == options().startStep && !context_.resumed && !step().request.forwardOnly &&
-         writesStatistics(graph());
+         writesStatistics(graph()) && (!context_.ranks || context_.ranks->rank() == 0);
 }
 
-// Before the commits. See traced_statistics.h.
+bool Stepper::changesCommits() const {
+  return countsFirstBatch() || (context_.ranks && !step().request.forwardOnly && writesStatistics(graph()));
+}
+
+Status Stepper::beforeCommits() {
+  if (countsFirstBatch()) SS_TRY(countFirstBatchOnce());
+  return context_.ranks ? joinStatistics() : Status{};
+}
+
+// See traced_statistics.h. Of ranks it is the first one that has the first batch.
 Status Stepper::countFirstBatchOnce() {
   SS_ASSIGN(const bool counted, traceCountedFirstBatch(*executor_));
   if (!counted) return {};

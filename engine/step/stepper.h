@@ -96,6 +96,9 @@ class Stepper {
   Status makeExecutor();
   bool countsFirstBatch() const;
   Status countFirstBatchOnce();
+  Status beforeCommits();
+  bool changesCommits() const;
+  Status joinStatistics();
   Status commit();
   Status findLossScale(const Batch& batch);
   bool skipsUpdate() const;
@@ -141,6 +144,16 @@ class Stepper {
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint
   std::vector<Span> lastSpans_;
+  // Sends and receives what the collectives of the step say.
+  class Collectives final : public CollectiveRunner {
+   public:
+    explicit Collectives(const StepContext& context) : context_(context) {}
+    Status run(const Node& node, const KernelCall& call) override;
+
+   private:
+    const StepContext& context_;
+  };
+  Collectives collectives_{context_};
   StepWatchers watchers_{context_, *variant_->step};
   NumberJudge judge_{context_, *variant_->step};
   std::int64_t stepBegin_ = 0;                          // nanoseconds

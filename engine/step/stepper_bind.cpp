@@ -138,7 +138,7 @@ Status Stepper::feed(const Batch& batch) {
 Executor::RunOptions Stepper::runOptions() const {
   const StateCounters& counters = context_.state.counters;
   Executor::RunOptions run;
-  run.key = {options().seed, static_cast<std::uint64_t>(counters.step), 0};
+  run.key = {options().seed, static_cast<std::uint64_t>(counters.entry), 0};
   run.update = !step().request.forwardOnly && counters.micro + 1 >= options().accumulate;
   run.flushSubnormals = options().subnormals == "flush";
   run.graphs = options().cudaGraphs;

@@ -53,6 +53,7 @@ Status Stepper::findLossScale(const Batch& batch) {
   for (int i = 0; fits && scale.factor > 0 && i < kHeadroom; ++i) scale = lossScaleAfter(options(), scale, false);
   // Gradients that overflow whatever the factor is say so with the updates that are skipped.
   scale = {fits ? lossScaleFactor(options(), scale) : first, 0};
+  if (context_.ranks) SS_TRY(context_.ranks->smallest("first loss scale", context_.state.counters.step, scale.factor));
   if (scale.factor != first)
     context_.log.warn(
         "loss_scale_found",

@@ -95,7 +95,8 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_updated(runOptions().update && !skipped);
   record.set_skipped(skipped);
   if (step().optimizer.lossScale) record.set_loss_scale(lossScaleFactor(options(), counters.lossScale));
-  if (record.updated() && (norm || judge_.norm())) {
+  // What the judge read are the gradients of this rank.
+  if (record.updated() && (norm || (judge_.norm() && !context_.ranks))) {
     record.set_gradient_norm(norm ? number(norm) : *judge_.norm());
     record.set_has_gradient_norm(true);
   }

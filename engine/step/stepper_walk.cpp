@@ -65,6 +65,7 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
   SS_TRY(context_.state.bring(executor_->device()));
   Executor::RunOptions run = runOptions();
   run.cancel = &context_.cancelled;
+  run.collectives = context_.ranks ? &collectives_ : nullptr;
   std::vector<Span> spans;
   spans.reserve(static_cast<std::size_t>(std::max(0, end - position_)));
   run.spans = &spans;
@@ -83,7 +84,7 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
       if (!reason.empty()) return false;
     }
     edited = applyEdits(i);
-    if (edited && i == plan().firstCommit && countsFirstBatch()) edited = countFirstBatchOnce();
+    if (edited && i == plan().firstCommit && changesCommits()) edited = beforeCommits();
     if (!edited) return false;
     // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
     return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();

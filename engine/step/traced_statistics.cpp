@@ -20,6 +20,14 @@ bool isStatistic(const Graph& graph, const Value& next) {
 
 }  // namespace
 
+std::vector<NextStatistic> nextStatistics(const Graph& graph) {
+  std::vector<NextStatistic> all;
+  for (const StateUpdate& update : graph.stateUpdates)
+    if (const Value& next = graph.value(update.next); isStatistic(graph, next))
+      all.push_back({update, ruleOf(graph, next).momentum});
+  return all;
+}
+
 bool writesStatistics(const Graph& graph) {
   return std::any_of(graph.stateUpdates.begin(), graph.stateUpdates.end(),
                      [&](const StateUpdate& update) { return isStatistic(graph, graph.value(update.next)); });

@@ -10,6 +10,14 @@
 
 namespace stepscope {
 
+// The values that BatchNormalization writes as next statistics, in the order of the graph's state updates, with the share of
+// the old ones that they keep.
+struct NextStatistic {
+  StateUpdate update;
+  double momentum = 0;
+};
+std::vector<NextStatistic> nextStatistics(const Graph& graph);
+
 // Whether the step has running statistics of a BatchNormalization, fused or not.
 bool writesStatistics(const Graph& graph);
 

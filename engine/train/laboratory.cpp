@@ -76,7 +76,7 @@ Status Laboratory::needsTraining(std::string_view what, std::string_view why) co
 
 Result<Batch> Laboratory::comingBatch() const {
   if (plans_.stepper().inStep()) return Batch(plans_.stepper().batch());
-  return feed_.batch(context_.state.counters.step);
+  return feed_.batch(context_.state.counters.entry);
 }
 
 StateSnapshot Laboratory::startOfStep() const {
@@ -156,7 +156,8 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
   }
   std::optional<std::map<std::string, std::int64_t>> ofData;  // extents of its first batch
   subject.batchOf = [&ofData, &model = model(), options = present, dimension = subject.dimension,
-                     step = context_.state.counters.step](const Graph& graph, std::int64_t extent) mutable -> Result<Batch> {
+                     step = context_.state.counters.entry](const Graph& graph,
+                                                           std::int64_t extent) mutable -> Result<Batch> {
     if (!options.data.empty()) {
       SS_ASSIGN(const auto data, openData(graph, options, nullptr));
       SS_ASSIGN(const Batch first, data->batch(step));
@@ -180,7 +181,7 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
 Result<snapshot::TrialsReport> Laboratory::trials(const snapshot::GetTrials& question,
                                                   std::function<void(const snapshot::Trial&)> tried) {
   SS_TRY(needsTraining("trials", "whole steps are compared"));
-  const std::int64_t step = context_.state.counters.step;
+  const std::int64_t step = context_.state.counters.entry;
   TrialSubject subject;
   subject.model = plans_.model();
   subject.request = request_();

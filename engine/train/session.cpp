@@ -14,10 +14,11 @@
 namespace stepscope {
 
 Session::Session(Observer observer)
-    : context_(std::move(observer)),
-      plans_(context_),
-      numbers_(context_),
-      lab_(context_, plans_, feed_, [this] { return buildRequest(options_); }) {}
+    : context_(std::move(observer)), plans_(context_), numbers_(context_), lab_(context_, plans_, feed_, [this] {
+        BuildRequest alone = buildRequest(options_);
+        alone.ranks = 1;  // what is compared sends nothing
+        return alone;
+      }) {}
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
                                                std::vector<Problem>* problems, std::shared_ptr<const Registry> registry) {
@@ -34,12 +35,13 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
   request.pinned = pinned_;
   request.keepGradients = keepGradients_;
   request.threads = threadsOf(options);
+  if (context_.ranks) request.ranks = context_.ranks->size();
   request.explain = [this](Error error) {
     return withDimHint(std::move(error), imported(), options_, registry().operators());
   };
   request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
     SS_TRY(feed_.open(*plans_.model(), graph, options_, notes));
-    return feed_.batch(nextStep());
+    return feed_.batch(nextEntry());
   };
   return request;
 }
@@ -59,6 +61,9 @@ Status Session::build() {
   SS_TRY(abandonStep());
   takePending();
   SS_TRY(checkOptions(options_));
+  if (options_.distributed != "off" && !context_.ranks)
+    return unsupported(fmt::format("option 'distributed': {}; expected off here; hint: `stepscope train` runs ranks",
+                                   options_.distributed));
   SS_TRY(beginWhereAsked(true));
   context_.log.beginBuild();
   context_.notes = StepNotes(options_);
@@ -92,10 +97,17 @@ Status Session::makePlans(BuildRequest request) {
     if (startStep > 0 && counters.step == 0) {
       counters.step = startStep;
       counters.updatesBefore = startStep / options_.accumulate;
+      counters.entry += startStep * (context_.ranks ? context_.ranks->size() : 1);
       context_.log.setStep(startStep);
     }
-    return feed_.batch(counters.step);
+    return feed_.batch(counters.entry);
   });
+}
+
+void Session::joinRanks(Ranks& ranks) {
+  context_.ranks = &ranks;
+  context_.state.setRanks(ranks.size());
+  context_.state.counters.entry += ranks.rank();
 }
 
 Status Session::pin(ValueId id, bool pinned) {

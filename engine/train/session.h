@@ -54,7 +54,10 @@ class Session {
   Status buildForward(const std::vector<std::string>& fetch);  // without loss, gradient and optimizer (`stepscope run`)
   void keep(std::vector<std::string> names) { keep_ = std::move(names); }  // before build: values kept until the step ends
   void keepGradients(bool on) { keepGradients_ = on; }                     // before build: gradients of trained parameters
-  Status pin(ValueId id, bool pinned);                                     // keeps its memory; builds again
+  // Before the build: the processes that train with this one. They stay the caller's. Rank r takes entry k · N + r of the
+  // data at micro step k; gradients are averaged. Every call that runs or builds is then one of all ranks.
+  void joinRanks(Ranks& ranks);
+  Status pin(ValueId id, bool pinned);  // keeps its memory; builds again
   // Batches from here instead of where the options say, until options change; they fit the graph as those of openData() do.
   void feedFrom(std::unique_ptr<DataSource> data) { feed_.take(std::move(data)); }
   Status feedWith(BatchFeed::Open open);  // in this and every later build. Errors are those of `open`.
@@ -78,6 +81,8 @@ class Session {
   Result<snapshot::StepRecord> step();
   Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return context_.state.counters.step; }
+  bool betweenRounds() const { return context_.state.counters.micro == 0; }  // of accumulation
+  std::int64_t nextEntry() const { return context_.state.counters.entry; }   // of the data, on this rank
   NumberGuard& numbers() { return numbers_; }
   Laboratory& lab() { return lab_; }
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.

@@ -28,7 +28,7 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
   const SymbolicStep* step = plans_.step();
   for (std::size_t i = 0; i < step->trained.size(); ++i) {
     if (step->graph.value(step->trained[i]).name != parameter) continue;
-    const ValueId id = step->optimizer.accumulated[i];
+    const ValueId id = step->optimizer.averaged[i];
     if (!id) {
       // The loss does not depend on it through what ran: its gradient is zero.
       const Tensor& state = *context_.state.find(parameter);
@@ -73,6 +73,7 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   SS_TRY(abandonStep());
   const Graph& named = plans_.step() ? plans_.step()->graph : imported();
   SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state));
+  if (resume && context_.ranks) context_.state.counters.entry += context_.ranks->rank();
   if (built()) tellWhatTheFileLacks();
   ring_.clear();
   ++context_.places;

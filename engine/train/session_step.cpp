@@ -17,7 +17,7 @@ Status Session::needsBuild(std::string_view what) const {
 
 // The batch of the coming step; the plan that fits it runs.
 Result<Batch> Session::fittingBatch() {
-  SS_ASSIGN(Batch batch, feed_.batch(nextStep()));
+  SS_ASSIGN(Batch batch, feed_.batch(nextEntry()));
   SS_TRY(plans_.useFor(batch));
   return batch;
 }
@@ -56,6 +56,7 @@ Status Session::beginStep() {
   SS_TRY(applyOptions());
   anchor_.reset();
   ringWanted_ = true;
+  if (context_.ranks) context_.ranks->keepReceived(true);  // going back asks for it again
   numbers_.arm(options_);
   SS_ASSIGN(Batch batch, fittingBatch());
   if (!ring_.endsAt(nextStep())) ring_.remember(context_.state, options_.ringBytes);

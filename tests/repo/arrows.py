@@ -24,7 +24,7 @@ BETWEEN = [
 INSIDE = {
     "app": [".", "guide", "*"],
     "engine": [
-        "snapshot", "ir", "data", "onnx", "ops", "passes", "autodiff", "plan", "recompute", "exec", "profile", "state", "build",
+        "snapshot", "ir", "data", "comm", "onnx", "ops", "passes", "autodiff", "plan", "recompute", "exec", "profile", "state", "build",
         "plugin", "step", "lab", "train", "wire",
     ],
     "engine/ops": [".", "*"],

@@ -323,6 +323,7 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("LambUpdate", "LambUpdate", {tensor, tensor, tensor, square, lr, third, scale}, 3, {{"weight_decay", 0.01f}});
   update("Accumulate", "Accumulate", {tensor, tensor, In::scalarBool(false)}, 2);
   update("Accumulate_first", "Accumulate", {tensor, tensor, In::scalarBool(true)}, 1);
+  update("AllReduce", "AllReduce", {tensor, square, row}, 3, {{"average", std::int64_t{1}}});
   update("SquareSum", "SquareSum", {tensor}, 1);
 }
 

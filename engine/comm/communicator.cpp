@@ -1,0 +1,410 @@
+#include "engine/comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "engine/comm/rank_order_sum.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kWaitMs = 50;                          // between two looks at the clock
+constexpr std::int64_t kPieceBytes = 1 << 20;        // of a sum that each rank makes at a time: bounds the scratch memory
+constexpr std::int64_t kFarewellNs = 1'000'000'000;  // for the last words to the others
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+std::byte* bytesOf(const TensorView& tensor) { return static_cast<std::byte*>(tensor.data); }
+
+// Elements [first, first + count) of a list of tensors that are thought of as one.
+template <typename F>
+void forSlices(std::span<const TensorView> tensors, std::int64_t first, std::int64_t count, F slice) {
+  for (const TensorView& tensor : tensors) {
+    const std::int64_t elements = tensor.elements(), take = std::min(count, elements - first);
+    if (take > 0) {
+      const auto size = static_cast<std::int64_t>(dtypeSize(tensor.dtype));
+      slice(bytesOf(tensor) + first * size, static_cast<std::size_t>(take * size));
+      count -= take;
+      first = 0;
+    } else {
+      first -= elements;
+    }
+    if (count <= 0) return;
+  }
+}
+
+Transfer headerTransfer(int rank, CollectiveHeader& header) {
+  return {rank, reinterpret_cast<std::byte*>(&header), sizeof header};
+}
+
+Status parts(std::string_view what, const TensorView& whole, const TensorView& part, int ranks) {
+  if (whole.dtype == part.dtype && whole.elements() == part.elements() * ranks && whole.dtype != DType::kString) return {};
+  return invalid(fmt::format("{}: {}{} and {}{}; expected one type without strings, and {} times as many elements", what,
+                             dtypeName(whole.dtype), dimsText(whole.dims), dtypeName(part.dtype), dimsText(part.dims),
+                             ranks));
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<Transport> transport, double timeoutSeconds)
+    : transport_(std::move(transport)),
+      timeoutNs_(static_cast<std::int64_t>(timeoutSeconds * 1e9)),
+      scratch_(at(transport_->size())) {}
+
+Communicator::~Communicator() { transport_->end(); }
+
+// A rank that failed does not come back: the others are told at once, with the reason.
+Status Communicator::failed(Error error) {
+  error_ = std::move(error);
+  end(error_->message);
+  return tl::make_unexpected(*error_);
+}
+
+void Communicator::end(const std::string& why) {
+  if (ended_) return;
+  ended_ = true;
+  if (!why.empty() && peers()) {
+    CollectiveHeader header;
+    header.kind = CollectiveKind::kEnded;
+    header.culprit = culprit_ >= 0 ? culprit_ : rank();
+    header.setText(why);
+    std::vector<Transfer> sends;
+    for (int r = 0; r < size(); ++r)
+      if (r != rank() && r != culprit_) sends.push_back(headerTransfer(r, header));
+    const std::int64_t until = rankClockNs() + kFarewellNs;
+    int lost = -1;
+    if (transport_->begin(sends, {}))
+      while (rankClockNs() < until) {
+        const auto done = transport_->advance(kWaitMs, &lost);
+        if (!done || *done) break;
+      }
+  }
+  transport_->end();
+}
+
+Status Communicator::wait(std::span<Transfer> sends, std::span<Transfer> receives) {
+  SS_TRY(transport_->begin(sends, receives));
+  const std::int64_t until = rankClockNs() + timeoutNs_;
+  for (int turn = 0;; ++turn) {
+    int lost = -1;
+    const auto done = transport_->advance(turn == 0 ? 0 : kWaitMs, &lost);
+    if (!done) {
+      if (lost < 0) return tl::make_unexpected(done.error());
+      culprit_ = lost;
+      return fail(ErrorCode::kIo, fmt::format("rank {}: {}; expected it at {}", lost, done.error().message, describe(now_)));
+    }
+    if (*done) {
+      waited_ = turn > 0;
+      return {};
+    }
+    const std::int64_t now = rankClockNs(), giveUp = giveUpAt_;
+    const bool told = giveUp > 0 && now > giveUp;
+    if (!told && now < until) continue;
+    std::string missing;
+    int count = 0;
+    for (const Transfer& transfer : receives)
+      if (transfer.doneNs == 0 && missing.find(fmt::format(" {},", transfer.rank)) == std::string::npos) {
+        missing += fmt::format(" {},", transfer.rank);
+        ++count;
+      }
+    if (!missing.empty()) missing.pop_back();
+    const std::string who = missing.empty() ? "the others" : fmt::format("rank{}{}", count == 1 ? "" : "s", missing);
+    if (told)
+      return fail(ErrorCode::kIo,
+                  fmt::format("{}: told to end while it waits for {}; expected that all ranks come", describe(now_), who));
+    return fail(ErrorCode::kIo, fmt::format("{}: {} did not come within {} s; expected all ranks; hint: option "
+                                            "ranks.timeout",
+                                            describe(now_), who, timeoutNs_ / 1'000'000'000));
+  }
+}
+
+// All ranks tell each other which collective they are at.
+Status Communicator::meet(CollectiveHeader header, const CollectivePlace& place, std::span<const TensorView> tensors) {
+  if (error_) return tl::make_unexpected(*error_);
+  SS_CHECK(!ended_);
+  header.number = number_++;
+  header.step = place.step;
+  header.setNode(place.node);
+  header.shape = shapeNumber(tensors);
+  header.setText(shapeText(tensors));
+  header.bytes = std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0}, [](std::int64_t sum, const auto& tensor) {
+    return sum + static_cast<std::int64_t>(tensor.bytes());
+  });
+  now_ = header;
+  newest_ = {.count = 1};
+  std::vector<CollectiveHeader> theirs(at(size()));
+  std::vector<Transfer> sends, receives;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    sends.push_back(headerTransfer(r, header));
+    receives.push_back(headerTransfer(r, theirs[at(r)]));
+  }
+  const std::int64_t begin = rankClockNs();
+  const Status met = wait(sends, receives);
+  // What has come is looked at even where not all did: it tells why.
+  for (const Transfer& transfer : receives) {
+    const CollectiveHeader& other = theirs[at(transfer.rank)];
+    if (transfer.doneNs == 0 || other.kind != CollectiveKind::kEnded || other.magic != CollectiveHeader::kMagic) continue;
+    culprit_ = other.culprit;
+    const std::string said(other.text.data(), strnlen(other.text.data(), other.text.size()));
+    return failed({ErrorCode::kIo, other.culprit == transfer.rank ? fmt::format("rank {}: it ended: {}; expected it at {}",
+                                                                                other.culprit, said, describe(now_))
+                                                                  : said});
+  }
+  for (const Transfer& transfer : receives)
+    if (transfer.doneNs != 0)
+      if (Status same = checkSameCollective(header, rank(), theirs[at(transfer.rank)], transfer.rank); !same)
+        return failed(same.error());
+  if (!met) return failed(met.error());
+  metNs_ = rankClockNs();
+  newest_.waitNs = metNs_ - begin;
+  const auto last = std::max_element(receives.begin(), receives.end(),
+                                     [](const Transfer& a, const Transfer& b) { return a.doneNs < b.doneNs; });
+  if (last != receives.end()) newest_.last = waited_ ? last->rank : rank();
+  return {};
+}
+
+// The two sides of a pair.
+Status Communicator::meetRank(CollectiveHeader header, const CollectivePlace& place, const TensorView& tensor, int peer) {
+  if (error_) return tl::make_unexpected(*error_);
+  if (peer < 0 || peer >= size() || peer == rank())
+    return invalid(
+        fmt::format("{} '{}': rank {}; expected another one of {}", collectiveName(header.kind), place.node, peer, size()));
+  header.step = place.step;
+  header.setNode(place.node);
+  header.shape = shapeNumber(std::span(&tensor, 1));
+  header.setText(shapeText(std::span(&tensor, 1)));
+  header.bytes = static_cast<std::int64_t>(tensor.bytes());
+  now_ = header;
+  newest_ = {.count = 1};
+  const std::int64_t begin = rankClockNs();
+  CollectiveHeader theirs;
+  std::vector<Transfer> sends, receives;
+  (header.kind == CollectiveKind::kSend ? sends : receives)
+      .push_back(headerTransfer(peer, header.kind == CollectiveKind::kSend ? header : theirs));
+  if (Status met = wait(sends, receives); !met) return failed(met.error());
+  if (header.kind == CollectiveKind::kReceive) {
+    if (theirs.kind == CollectiveKind::kEnded) {
+      culprit_ = theirs.culprit;
+      return failed({ErrorCode::kIo, fmt::format("rank {}: it ended: {}; expected it at {}", theirs.culprit,
+                                                 theirs.text.data(), describe(now_))});
+    }
+    if (Status same = checkSameCollective(header, rank(), theirs, peer); !same) return failed(same.error());
+  }
+  metNs_ = rankClockNs();
+  newest_.waitNs = metNs_ - begin;
+  newest_.last = peer;
+  return {};
+}
+
+Status Communicator::move(std::vector<Transfer>& sends, std::vector<Transfer>& receives) {
+  if (Status moved = wait(sends, receives); !moved) return failed(moved.error());
+  for (const Transfer& transfer : sends) newest_.sentBytes += static_cast<std::int64_t>(transfer.bytes);
+  for (const Transfer& transfer : receives) newest_.receivedBytes += static_cast<std::int64_t>(transfer.bytes);
+  return {};
+}
+
+void Communicator::count() {
+  newest_.moveNs = rankClockNs() - metNs_;
+  total_.waitNs += newest_.waitNs;
+  total_.moveNs += newest_.moveNs;
+  total_.sentBytes += newest_.sentBytes;
+  total_.receivedBytes += newest_.receivedBytes;
+  total_.count += newest_.count;
+  total_.last = newest_.last;
+}
+
+// Of elements [first, first + count) every rank adds up its share and sends it to all.
+Status Communicator::reduceRange(std::span<const TensorView> in, std::span<const TensorView> out, std::int64_t first,
+                                 std::int64_t count, bool average) {
+  const DType dtype = in[0].dtype;
+  const auto size = static_cast<std::int64_t>(dtypeSize(dtype));
+  const int ranks = this->size();
+  const auto share = [&](int r) { return first + count * r / ranks; };
+  const std::int64_t mine = share(rank()), mineCount = share(rank() + 1) - mine;
+  std::vector<Transfer> sends, receives;
+  for (int r = 0; r < ranks; ++r) {
+    std::vector<std::byte>& part = scratch_[at(r)];
+    part.resize(static_cast<std::size_t>(mineCount * size));
+    if (r == rank()) {
+      std::size_t done = 0;
+      forSlices(in, mine, mineCount, [&](std::byte* data, std::size_t bytes) {
+        std::memcpy(part.data() + done, data, bytes);
+        done += bytes;
+      });
+      continue;
+    }
+    forSlices(in, share(r), share(r + 1) - share(r), [&](std::byte* data, std::size_t bytes) {
+      sends.push_back({r, data, bytes});
+    });
+    std::size_t done = 0;  // pieces as they are sent
+    forSlices(in, mine, mineCount, [&](std::byte*, std::size_t bytes) {
+      receives.push_back({r, part.data() + done, bytes});
+      done += bytes;
+    });
+  }
+  SS_TRY(move(sends, receives));
+  std::vector<const std::byte*> parts;
+  for (const std::vector<std::byte>& part : scratch_) parts.push_back(part.data());
+  std::vector<std::byte>& sum = scratch_[0];
+  if (Status summed = sumInRankOrder(dtype, parts, mineCount, average ? 1.0 / ranks : 1.0, sum.data()); !summed)
+    return failed(summed.error());
+  std::size_t done = 0;
+  forSlices(out, mine, mineCount, [&](std::byte* data, std::size_t bytes) {
+    std::memcpy(data, sum.data() + done, bytes);
+    done += bytes;
+  });
+  sends.clear();
+  receives.clear();
+  for (int r = 0; r < ranks; ++r) {
+    if (r == rank()) continue;
+    std::size_t sent = 0;
+    forSlices(out, mine, mineCount, [&](std::byte*, std::size_t bytes) {
+      sends.push_back({r, sum.data() + sent, bytes});
+      sent += bytes;
+    });
+    forSlices(out, share(r), share(r + 1) - share(r), [&](std::byte* data, std::size_t bytes) {
+      receives.push_back({r, data, bytes});
+    });
+  }
+  return move(sends, receives);
+}
+
+Status Communicator::allReduce(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
+                               bool average) {
+  std::int64_t elements = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i].dtype != in[0].dtype || out[i].dtype != in[0].dtype || out[i].elements() != in[i].elements())
+      return invalid(fmt::format("AllReduce '{}': {}{} beside {}{}; expected one type, and results as large as operands",
+                                 place.node, dtypeName(in[i].dtype), dimsText(in[i].dims), dtypeName(out[i].dtype),
+                                 dimsText(out[i].dims)));
+    elements += in[i].elements();
+  }
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kAllReduce;
+  header.average = average;
+  SS_TRY(meet(header, place, in));
+  const std::int64_t piece =
+      in.empty() ? 1 : std::max<std::int64_t>(1, kPieceBytes / static_cast<std::int64_t>(dtypeSize(in[0].dtype))) * size();
+  for (std::int64_t first = 0; first < elements; first += piece)
+    SS_TRY(reduceRange(in, out, first, std::min(piece, elements - first), average));
+  count();
+  return {};
+}
+
+Status Communicator::allGather(const CollectivePlace& place, const TensorView& in, const TensorView& out) {
+  SS_TRY(parts(fmt::format("AllGather '{}'", place.node), out, in, size()));
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kAllGather;
+  SS_TRY(meet(header, place, std::span(&in, 1)));
+  const std::size_t bytes = in.bytes();
+  std::vector<Transfer> sends, receives;
+  for (int r = 0; r < size(); ++r) {
+    std::byte* const place_ = bytesOf(out) + at(r) * bytes;
+    if (r == rank()) {
+      if (place_ != bytesOf(in)) std::memmove(place_, in.data, bytes);
+      continue;
+    }
+    sends.push_back({r, bytesOf(in), bytes});
+    receives.push_back({r, place_, bytes});
+  }
+  SS_TRY(move(sends, receives));
+  count();
+  return {};
+}
+
+Status Communicator::reduceScatter(const CollectivePlace& place, const TensorView& in, const TensorView& out, bool average) {
+  SS_TRY(parts(fmt::format("ReduceScatter '{}'", place.node), in, out, size()));
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kReduceScatter;
+  header.average = average;
+  SS_TRY(meet(header, place, std::span(&in, 1)));
+  const std::size_t bytes = out.bytes();
+  std::vector<Transfer> sends, receives;
+  std::vector<const std::byte*> sumOf;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) {
+      sumOf.push_back(bytesOf(in) + at(r) * bytes);
+      continue;
+    }
+    scratch_[at(r)].resize(bytes);
+    sumOf.push_back(scratch_[at(r)].data());
+    sends.push_back({r, bytesOf(in) + at(r) * bytes, bytes});
+    receives.push_back({r, scratch_[at(r)].data(), bytes});
+  }
+  SS_TRY(move(sends, receives));
+  if (Status summed = sumInRankOrder(in.dtype, sumOf, out.elements(), average ? 1.0 / size() : 1.0, bytesOf(out)); !summed)
+    return failed(summed.error());
+  count();
+  return {};
+}
+
+Status Communicator::broadcast(const CollectivePlace& place, std::span<const TensorView> tensors, int root) {
+  if (root < 0 || root >= size())
+    return invalid(fmt::format("Broadcast '{}': from rank {}; expected 0 to {}", place.node, root, size() - 1));
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kBroadcast;
+  header.root = root;
+  SS_TRY(meet(header, place, tensors));
+  std::vector<Transfer> sends, receives;
+  for (const TensorView& tensor : tensors)
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank()) continue;
+      if (rank() == root) sends.push_back({r, bytesOf(tensor), tensor.bytes()});
+      if (r == root) receives.push_back({r, bytesOf(tensor), tensor.bytes()});
+    }
+  SS_TRY(move(sends, receives));
+  count();
+  return {};
+}
+
+Status Communicator::allToAll(const CollectivePlace& place, const TensorView& in, const TensorView& out) {
+  if (in.dtype != out.dtype || in.elements() != out.elements() || in.elements() % size() != 0 || in.data == out.data)
+    return invalid(fmt::format("AllToAll '{}': {}{} and {}{}; expected two tensors of one type and extent, a multiple of {}",
+                               place.node, dtypeName(in.dtype), dimsText(in.dims), dtypeName(out.dtype), dimsText(out.dims),
+                               size()));
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kAllToAll;
+  SS_TRY(meet(header, place, std::span(&in, 1)));
+  const std::size_t bytes = in.bytes() / at(size());
+  std::vector<Transfer> sends, receives;
+  for (int r = 0; r < size(); ++r) {
+    std::byte *const from = bytesOf(in) + at(r) * bytes, *const to = bytesOf(out) + at(r) * bytes;
+    if (r == rank()) {
+      std::memcpy(to, from, bytes);
+      continue;
+    }
+    sends.push_back({r, from, bytes});
+    receives.push_back({r, to, bytes});
+  }
+  SS_TRY(move(sends, receives));
+  count();
+  return {};
+}
+
+Status Communicator::send(const CollectivePlace& place, const TensorView& tensor, int to) {
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kSend;
+  header.root = to;
+  SS_TRY(meetRank(header, place, tensor, to));
+  std::vector<Transfer> sends{{to, bytesOf(tensor), tensor.bytes()}}, receives;
+  SS_TRY(move(sends, receives));
+  count();
+  return {};
+}
+
+Status Communicator::receive(const CollectivePlace& place, const TensorView& tensor, int from) {
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kReceive;
+  header.root = rank();
+  SS_TRY(meetRank(header, place, tensor, from));
+  std::vector<Transfer> sends, receives{{from, bytesOf(tensor), tensor.bytes()}};
+  SS_TRY(move(sends, receives));
+  count();
+  return {};
+}
+
+}  // namespace stepscope

@@ -1,0 +1,50 @@
+// The ranks of a run as one of them sees them while it steps: what is exchanged, once for each step, and what is kept of it.
+//
+// A step that is taken back, walked through or replayed meets its collectives again. The other ranks do not: they are sent
+// nothing a second time. What was received is used where it was kept, and is an error where it was not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/comm/communicator.h"
+
+namespace stepscope {
+
+class Ranks {
+ public:
+  explicit Ranks(std::unique_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  Communicator& communicator() { return *communicator_; }
+
+  // From here on results of collectives are kept until the next step: bytes as large as they are.
+  void keepReceived(bool on) { keeps_ = on; }
+
+  // The sum over ranks, or the mean. Errors: those of Communicator; kNotFound: the step exchanged it before and it was not
+  // kept.
+  Status allReduce(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
+                   bool average);
+  // `parts` gets the elements of every rank, one rank behind the other.
+  Status gather(const CollectivePlace& place, std::span<const double> mine, std::vector<double>& parts);
+  // The smallest of all ranks' values takes the place of each.
+  Status smallest(const std::string& what, std::int64_t step, double& value);
+
+  // What collectives took since this was asked before.
+  CollectiveTimes takeTimes();
+
+ private:
+  template <typename Exchange>
+  Status once(const CollectivePlace& place, std::span<const TensorView> out, Exchange exchange);
+
+  std::unique_ptr<Communicator> communicator_;
+  bool keeps_ = false;
+  std::int64_t step_ = -1;
+  std::map<std::string, std::vector<Tensor>> done_;  // of the step, by node; empty where results were not kept
+  CollectiveTimes told_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,249 @@
+// `stepscope train --distributed`: N ranks train as one process with --accumulate N does, and end together however they end.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "engine/data/safetensors.h"
+#include "tests/app/cli/program.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+const std::string kDigits = "train " SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz --threads 1 ";
+
+std::map<std::string, std::vector<double>> tensorsOf(const std::filesystem::path& file) {
+  std::map<std::string, std::vector<double>> all;
+  const auto reader = SafetensorsReader::open(file);
+  EXPECT_TRUE(reader.has_value()) << file;
+  if (!reader) return all;
+  for (const auto& [name, entry] : reader->entries()) {
+    const Tensor tensor(entry.dtype, entry.dims);
+    EXPECT_TRUE(reader->read(entry, tensor.view()).has_value());
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) all[name].push_back(elementAsDouble(tensor.view(), i));
+  }
+  return all;
+}
+
+// The largest difference of any tensor, as a share of the largest element of it.
+double distance(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const auto left = tensorsOf(a), right = tensorsOf(b);
+  EXPECT_EQ(left.size(), right.size());
+  double worst = 0;
+  for (const auto& [name, values] : left) {
+    const auto other = right.find(name);
+    EXPECT_NE(other, right.end()) << name;
+    if (other == right.end()) continue;
+    double largest = 1e-6, difference = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(values[i]));
+      difference = std::max(difference, std::abs(values[i] - other->second[i]));
+    }
+    worst = std::max(worst, difference / largest);
+  }
+  return worst;
+}
+
+std::vector<nlohmann::json> eventsOf(const std::string& text, const std::string& kind) {
+  std::vector<nlohmann::json> events;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('{'))
+      if (auto event = nlohmann::json::parse(line); event["event"] == kind) events.push_back(std::move(event));
+  return events;
+}
+
+class AsOneProcess : public ::testing::TestWithParam<std::tuple<int, const char*>> {};
+
+TEST_P(AsOneProcess, RanksComeToItsParametersAndStatistics) {
+  const auto& [ranks, options] = GetParam();
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/", common = kDigits + options;
+  const Answer alone =
+      run(common + fmt::format(" --steps {} --accumulate {} --dump-params {}alone --dump-grads {}alone_grads", 3 * ranks,
+                               ranks, here, here),
+          folder.path());
+  ASSERT_EQ(alone.exitCode, 0) << alone.text;
+  const Answer together = run(
+      common + fmt::format(" --steps 3 --distributed local --ranks {} --set ranks.check=on --set ranks.bucket=4096 --json "
+                           "--dump-params {}together --dump-grads {}together_grads",
+                           ranks, here, here),
+      folder.path());
+  ASSERT_EQ(together.exitCode, 0) << together.text;
+  EXPECT_LT(distance(folder.path() / "alone", folder.path() / "together"), 2e-6);
+  EXPECT_LT(distance(folder.path() / "alone_grads", folder.path() / "together_grads"), 2e-6);
+  const auto rows = eventsOf(together.text, "ranks");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0]["ranks"].size(), static_cast<std::size_t>(ranks));
+  EXPECT_GT(rows[2]["ranks"][1]["sent_bytes"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    With, AsOneProcess,
+    ::testing::Combine(::testing::Values(2, 4),
+                       ::testing::Values("--optimizer sgd --lr 0.05 --momentum 0.9",
+                                         "--optimizer adamw --lr 0.01 --clip-grad-norm 0.05",
+                                         "--optimizer sgd --lr 0.05 --lr-schedule cosine --total-steps 4")));
+
+TEST(RanksOfTheProgram, ResumeGoesOnWithAnotherNumberOfRanks) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/", common = kDigits + "--optimizer adam --lr 0.01 ";
+  const auto go = [&](const std::string& more) {
+    const Answer answer = run(common + more, folder.path());
+    EXPECT_EQ(answer.exitCode, 0) << answer.text;
+  };
+  // Twelve entries of the data in updates of four; then, with two ranks and with one, updates of two.
+  go("--steps 3 --distributed local --ranks 4 --save " + here + "four");
+  go("--steps 2 --distributed local --ranks 2 --init-from " + here + "four --resume --dump-params " + here + "two");
+  go("--steps 4 --accumulate 2 --init-from " + here + "four --resume --dump-params " + here + "one");
+  EXPECT_LT(distance(folder.path() / "two", folder.path() / "one"), 2e-6);
+  // The same number of ranks goes on as if nothing had been between.
+  go("--steps 4 --distributed local --ranks 2 --dump-params " + here + "whole");
+  go("--steps 2 --distributed local --ranks 2 --save " + here + "half");
+  go("--steps 2 --distributed local --ranks 2 --init-from " + here + "half --resume --dump-params " + here + "both");
+  EXPECT_EQ(contents(folder.path() / "whole"), contents(folder.path() / "both"));
+}
+
+TEST(RanksOfTheProgram, AStateInMidRoundIsRefused) {
+  const TemporaryFolder folder;
+  const std::string state = folder.path().string() + "/state";
+  ASSERT_EQ(run(kDigits + "--steps 1 --accumulate 2 --save " + state, folder.path()).exitCode, 0);
+  const Answer answer = run(kDigits + "--steps 1 --distributed local --init-from " + state + " --resume", folder.path());
+  EXPECT_EQ(answer.exitCode, 1);
+  EXPECT_NE(answer.text.find("middle of a round"), std::string::npos) << answer.text;
+}
+
+TEST(RanksOfTheProgram, WhatMakesNoSenseIsWrongUsage) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(run(kDigits + "--distributed tcp", folder.path()).exitCode, 2);
+  EXPECT_EQ(run(kDigits + "--distributed local --ranks 0", folder.path()).exitCode, 2);
+  EXPECT_EQ(run(kDigits + "--distributed local --steps 3 --accumulate 2", folder.path()).exitCode, 2);
+  const Answer build = run("build " SS_SAMPLES "/digits/model.onnx --distributed local", folder.path());
+  EXPECT_EQ(build.exitCode, 1);
+  EXPECT_NE(build.text.find("option 'distributed': local; expected off here"), std::string::npos) << build.text;
+}
+
+// Processes that have this one as their parent, or one of them.
+std::set<pid_t> childrenOf(pid_t parent) {
+  std::set<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream stat(entry.path() / "stat");
+    std::string text;
+    std::getline(stat, text);
+    const auto close = text.rfind(')');
+    if (close == std::string::npos) continue;
+    if (std::atoi(text.c_str() + close + 4) == parent) found.insert(std::atoi(name.c_str()));
+  }
+  return found;
+}
+
+struct Started {
+  pid_t pid = -1;
+  std::filesystem::path log;
+};
+
+Started start(const std::string& arguments, const std::filesystem::path& folder, const std::string& launcher = "") {
+  const Started started{.log = folder / "started.txt"};
+  const std::string command = fmt::format("exec {} {} {} > {} 2>&1", launcher, SS_PROGRAM, arguments, started.log.string());
+  std::string shell = "/bin/sh", flag = "-c", text = command;
+  char* const arguments_[] = {shell.data(), flag.data(), text.data(), nullptr};
+  Started running = started;
+  EXPECT_EQ(posix_spawn(&running.pid, "/bin/sh", nullptr, nullptr, arguments_, environ), 0);
+  return running;
+}
+
+// Waits until the text is in the log.
+bool comes(const Started& started, const std::string& text) {
+  for (int i = 0; i < 1200; ++i) {
+    if (contents(started.log).find(text) != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+// The exit code; -1 where it does not end.
+int endOf(pid_t pid) {
+  for (int i = 0; i < 1200; ++i) {
+    int status = 0;
+    if (waitpid(pid, &status, WNOHANG) == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  kill(pid, SIGKILL);
+  return -1;
+}
+
+class Killed : public ::testing::TestWithParam<bool> {};  // whether rank 0 is
+
+TEST_P(Killed, TheOthersEndWithATypedErrorAndNothingIsHalfWritten) {
+  const TemporaryFolder folder;
+  const std::string state = folder.path().string() + "/state";
+  const Started started = start(
+      kDigits + "--steps 100000000 --json --distributed local --ranks 3 --save " + state + " --set checkpoint.seconds=0.2",
+      folder.path());
+  ASSERT_TRUE(comes(started, "\"event\":\"step\""));
+  for (int i = 0; i < 600 && !std::filesystem::exists(state); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::set<pid_t> others = childrenOf(started.pid);
+  ASSERT_EQ(others.size(), 2U);
+  kill(GetParam() ? started.pid : *others.begin(), SIGKILL);
+  EXPECT_EQ(endOf(started.pid), GetParam() ? 128 + SIGKILL : 1);
+  for (int i = 0; i < 1200; ++i) {  // nobody waits for the children of a dead rank 0
+    bool any = false;
+    for (const pid_t other : others) any |= kill(other, 0) == 0 && !childrenOf(1).contains(other);
+    if (!any) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const std::string log = contents(started.log);
+  EXPECT_NE(log.find("its connection was closed; expected it at"), std::string::npos)
+      << log.substr(log.size() - std::min<std::size_t>(log.size(), 2000));
+  EXPECT_FALSE(tensorsOf(state).empty());
+  const Answer resumed =
+      run(kDigits + "--steps 1 --distributed local --ranks 2 --init-from " + state + " --resume", folder.path());
+  EXPECT_EQ(resumed.exitCode, 0) << resumed.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rank, Killed, ::testing::Values(false, true));
+
+TEST(RanksOfTheProgram, AnInterruptEndsAllOfThemAfterTheSameStep) {
+  const TemporaryFolder folder;
+  const std::string state = folder.path().string() + "/state";
+  const Started started =
+      start(kDigits + "--steps 100000000 --json --distributed local --ranks 2 --save " + state, folder.path());
+  ASSERT_TRUE(comes(started, "\"event\":\"step\""));
+  kill(started.pid, SIGTERM);
+  EXPECT_EQ(endOf(started.pid), 1);
+  const std::string log = contents(started.log);
+  const auto stepsOf = [&](const std::string& who) {
+    const auto at = log.find("\n" + who + "error: train: cancelled after ");
+    EXPECT_NE(at, std::string::npos) << who << log.substr(log.size() - std::min<std::size_t>(log.size(), 2000));
+    return at == std::string::npos ? -1 : std::atoi(log.c_str() + log.find("after ", at) + 6);
+  };
+  EXPECT_EQ(stepsOf(""), stepsOf("rank 1: "));
+  EXPECT_FALSE(tensorsOf(state).empty());
+}
+
+// mpirun itself ends what is left of a run, a moment after one of its processes has died.
+TEST(RanksOfTheProgram, MpirunEndsAllRanksWhenOneIsKilled) {
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+  const TemporaryFolder folder;
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  const Started started =
+      start(kDigits + "--steps 100000000 --json --distributed mpi", folder.path(), "mpirun --oversubscribe -n 3");
+  ASSERT_TRUE(comes(started, "\"event\":\"step\"")) << contents(started.log);
+  const std::set<pid_t> ranks = childrenOf(started.pid);
+  ASSERT_GE(ranks.size(), 3U);
+  kill(*ranks.rbegin(), SIGKILL);
+  EXPECT_GT(endOf(started.pid), 0);
+}
+
+}  // namespace
+}  // namespace stepscope::testing

@@ -1,0 +1,246 @@
+// Every collective, with every number of ranks up to five, and what becomes of ranks that disagree, hang or end.
+#include "engine/comm/communicator.h"
+
+#include <atomic>
+#include <chrono>
+
+#include "engine/comm/socket_transport.h"
+#include "tests/engine/comm/rank_threads.h"
+
+namespace stepscope::testing {
+namespace {
+
+// What element i of rank r holds; small numbers are exact in every type.
+template <typename T>
+Tensor ofRank(int rank, std::int64_t count) {
+  Tensor tensor(DTypeOf<T>::value, {count});
+  for (std::int64_t i = 0; i < count; ++i)
+    tensor.as<T>()[static_cast<std::size_t>(i)] = static_cast<T>((rank + 1) * (i % 7));
+  return tensor;
+}
+template <typename T>
+double at(const Tensor& tensor, std::int64_t i) {
+  return elementAsDouble(tensor.view(), i);
+}
+
+class Collectives : public ::testing::TestWithParam<int> {};
+
+template <typename T>
+void reducesAll(int ranks) {
+  // More than a piece of every rank, and extents that no number of ranks divides.
+  const std::int64_t counts[] = {3, 0, 1'300'003};
+  const double sum = ranks * (ranks + 1) / 2.0;
+  expectAll(onRanks(ranks, [&](Communicator& comm) -> Status {
+    std::vector<Tensor> tensors;
+    std::vector<TensorView> views;
+    for (const std::int64_t count : counts) {
+      tensors.push_back(ofRank<T>(comm.rank(), count));
+      views.push_back(tensors.back().view());
+    }
+    SS_TRY(comm.allReduce({"gradients", 4}, views, views, false));
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      for (std::int64_t i = 0; i < counts[t]; ++i)
+        if (at<T>(tensors[t], i) != sum * static_cast<double>(i % 7))
+          return invalid("element " + std::to_string(i) + " is " + std::to_string(at<T>(tensors[t], i)));
+    return {};
+  }));
+}
+
+TEST_P(Collectives, AllReduceAddsTensorsOfEveryType) {
+  reducesAll<float>(GetParam());
+  reducesAll<double>(GetParam());
+  reducesAll<Float16>(GetParam());
+  reducesAll<BFloat16>(GetParam());
+  reducesAll<std::int32_t>(GetParam());
+  reducesAll<std::uint8_t>(GetParam());
+}
+
+TEST_P(Collectives, OthersMoveWhatTheySay) {
+  const int ranks = GetParam();
+  expectAll(onRanks(ranks, [&](Communicator& comm) -> Status {
+    const auto is = [](const Tensor& tensor, std::int64_t i, double expected) -> Status {
+      if (elementAsDouble(tensor.view(), i) == expected) return {};
+      return invalid("element " + std::to_string(i) + ": " + std::to_string(elementAsDouble(tensor.view(), i)) +
+                     "; expected " + std::to_string(expected));
+    };
+    constexpr std::int64_t kCount = 5;
+    const Tensor mine = ofRank<std::int64_t>(comm.rank(), kCount);
+    Tensor all(DType::kI64, {kCount * ranks}), part(DType::kI64, {kCount}), turned(DType::kI64, {kCount * ranks});
+    SS_TRY(comm.allGather({"gather", 0}, mine.view(), all.view()));
+    for (int r = 0; r < ranks; ++r)
+      for (std::int64_t i = 0; i < kCount; ++i) SS_TRY(is(all, r * kCount + i, static_cast<double>((r + 1) * i)));
+    SS_TRY(comm.reduceScatter({"scatter", 0}, all.view(), part.view(), false));
+    for (std::int64_t i = 0; i < kCount; ++i) SS_TRY(is(part, i, static_cast<double>(ranks * (comm.rank() + 1) * i)));
+    for (std::int64_t i = 0; i < all.elements(); ++i)
+      all.as<std::int64_t>()[static_cast<std::size_t>(i)] = comm.rank() * 100 + i / kCount;
+    SS_TRY(comm.allToAll({"turn", 0}, all.view(), turned.view()));
+    for (int r = 0; r < ranks; ++r) SS_TRY(is(turned, r * kCount, r * 100 + comm.rank()));
+    Tensor bools(DType::kBool, {4});
+    bools.as<bool>()[2] = comm.rank() == ranks - 1;
+    const TensorView view = bools.view();
+    SS_TRY(comm.broadcast({"tell", 0}, std::span(&view, 1), ranks - 1));
+    SS_TRY(is(bools, 2, 1));
+    if (ranks > 1 && comm.rank() == 0) SS_TRY(comm.send({"pair", 0}, mine.view(), 1));
+    if (comm.rank() == 1) {
+      SS_TRY(comm.receive({"pair", 0}, part.view(), 0));
+      SS_TRY(is(part, 3, 3));
+    }
+    if (comm.total().count < 4) return invalid("not counted");
+    return {};
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Collectives, ::testing::Values(1, 2, 3, 5));
+
+TEST(Communicator, RanksComeToTheSameBits) {
+  constexpr std::int64_t kCount = 100'000;
+  std::vector<Tensor> results(4);
+  expectAll(onRanks(4, [&](Communicator& comm) -> Status {
+    Tensor mine(DType::kF32, {kCount});
+    for (std::int64_t i = 0; i < kCount; ++i)
+      mine.as<float>()[static_cast<std::size_t>(i)] = 1.0F / static_cast<float>(1 + i * (comm.rank() + 3));
+    const TensorView view = mine.view();
+    SS_TRY(comm.allReduce({"x", 0}, std::span(&view, 1), std::span(&view, 1), true));
+    results[static_cast<std::size_t>(comm.rank())] = mine;
+    return {};
+  }));
+  for (int r = 1; r < 4; ++r)
+    EXPECT_EQ(std::memcmp(results[0].data(), results[static_cast<std::size_t>(r)].data(), results[0].bytes()), 0) << r;
+}
+
+TEST(Communicator, RanksAtDifferentNodesAreNamedAndDoNotHang) {
+  const auto answers = onRanks(2, [](Communicator& comm) -> Status {
+    const Tensor tensor(DType::kF32, {comm.rank() == 0 ? 8 : 4});
+    const TensorView view = tensor.view();
+    return comm.allReduce({comm.rank() == 0 ? "conv.weight" : "fc.weight", 3}, std::span(&view, 1), std::span(&view, 1),
+                          true);
+  });
+  for (const Status& answer : answers) {
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().code, ErrorCode::kInvalidArgument);
+    for (const char* part : {"rank 0 at AllReduce 0 'conv.weight' of step 3: float32 [8]",
+                             "rank 1 at AllReduce 0 'fc.weight' of step 3: float32 [4]"})
+      EXPECT_NE(answer.error().message.find(part), std::string::npos) << answer.error().message;
+  }
+}
+
+TEST(Communicator, RanksAtDifferentKindsStepsAndRootsAreFound) {
+  const auto found = [](const std::function<Status(Communicator&, const TensorView&)>& body) {
+    for (const Status& answer : onRanks(3, [&](Communicator& comm) {
+           const Tensor tensor(DType::kF32, {6});
+           return body(comm, tensor.view());
+         })) {
+      ASSERT_FALSE(answer.has_value());
+      EXPECT_NE(answer.error().message.find("different collectives"), std::string::npos) << answer.error().message;
+    }
+  };
+  found([](Communicator& comm, const TensorView& view) {
+    return comm.rank() == 1 ? comm.broadcast({"x", 0}, std::span(&view, 1), 0)
+                            : comm.allReduce({"x", 0}, std::span(&view, 1), std::span(&view, 1), false);
+  });
+  found([](Communicator& comm, const TensorView& view) {
+    return comm.allReduce({"x", comm.rank() == 2 ? 1 : 0}, std::span(&view, 1), std::span(&view, 1), false);
+  });
+  found([](Communicator& comm, const TensorView& view) {
+    return comm.broadcast({"x", 0}, std::span(&view, 1), comm.rank() == 0 ? 0 : 1);
+  });
+}
+
+TEST(Communicator, ARankThatEndsIsNamedWithItsReason) {
+  const auto answers = onRanks(3, [](Communicator& comm) -> Status {
+    if (comm.rank() == 1) {
+      comm.end("disk full");
+      return {};
+    }
+    const Tensor tensor(DType::kF32, {6});
+    const TensorView view = tensor.view();
+    Status answer = comm.allReduce({"x", 9}, std::span(&view, 1), std::span(&view, 1), false);
+    const Status again = comm.allReduce({"x", 9}, std::span(&view, 1), std::span(&view, 1), false);
+    EXPECT_FALSE(again.has_value());
+    return answer;
+  });
+  for (const int r : {0, 2}) {
+    const Status& answer = answers[static_cast<std::size_t>(r)];
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().code, ErrorCode::kIo);
+    EXPECT_NE(answer.error().message.find("rank 1: it ended: disk full"), std::string::npos) << answer.error().message;
+    EXPECT_NE(answer.error().message.find("'x' of step 9"), std::string::npos) << answer.error().message;
+  }
+}
+
+// A process that is killed says nothing: its sockets are closed, here by hand.
+TEST(Communicator, ARankThatIsKilledIsNamed) {
+  auto transports = makeLocalTransports(3);
+  ASSERT_TRUE(transports.has_value());
+  (*transports)[2]->end();
+  std::vector<std::thread> threads;
+  std::vector<Status> answers(2);
+  for (std::size_t r = 0; r < 2; ++r)
+    threads.emplace_back([&, r] {
+      Communicator comm(std::move((*transports)[r]), 20);
+      const Tensor tensor(DType::kF32, {6});
+      const TensorView view = tensor.view();
+      answers[r] = comm.allReduce({"x", 0}, std::span(&view, 1), std::span(&view, 1), false);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& answer : answers) {
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().code, ErrorCode::kIo);
+    EXPECT_NE(answer.error().message.find("rank 2: its connection was closed"), std::string::npos) << answer.error().message;
+  }
+}
+
+TEST(Communicator, ARankThatDoesNotComeIsNamedAfterTheTimeout) {
+  std::atomic<bool> done = false;
+  const auto answers = onRanks(
+      2,
+      [&](Communicator& comm) -> Status {
+        if (comm.rank() == 1) {
+          while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          return {};
+        }
+        const Tensor tensor(DType::kF32, {6});
+        const TensorView view = tensor.view();
+        Status answer = comm.allReduce({"x", 0}, std::span(&view, 1), std::span(&view, 1), false);
+        done = true;
+        return answer;
+      },
+      0.2);
+  ASSERT_FALSE(answers[0].has_value());
+  EXPECT_EQ(answers[0].error().code, ErrorCode::kIo);
+  EXPECT_NE(answers[0].error().message.find("rank 1 did not come"), std::string::npos) << answers[0].error().message;
+}
+
+TEST(Communicator, ARankThatIsToldToEndDoesNotWaitForOthers) {
+  std::atomic<bool> done = false;
+  const auto answers = onRanks(2, [&](Communicator& comm) -> Status {
+    if (comm.rank() == 1) {
+      while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      return {};
+    }
+    comm.giveUpAt(rankClockNs());
+    const Tensor tensor(DType::kF32, {6});
+    const TensorView view = tensor.view();
+    Status answer = comm.allReduce({"x", 0}, std::span(&view, 1), std::span(&view, 1), false);
+    done = true;
+    return answer;
+  });
+  ASSERT_FALSE(answers[0].has_value());
+  EXPECT_EQ(answers[0].error().code, ErrorCode::kIo);
+  EXPECT_NE(answers[0].error().message.find("waits for rank 1"), std::string::npos) << answers[0].error().message;
+}
+
+TEST(Communicator, TheRankThatComesLastIsKnown) {
+  expectAll(onRanks(3, [](Communicator& comm) -> Status {
+    const Tensor tensor(DType::kF32, {6});
+    const TensorView view = tensor.view();
+    SS_TRY(comm.allReduce({"all are here", 0}, std::span(&view, 1), std::span(&view, 1), false));
+    if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    SS_TRY(comm.allReduce({"x", 0}, std::span(&view, 1), std::span(&view, 1), false));
+    if (comm.newest().last != 1) return invalid("last is " + std::to_string(comm.newest().last));
+    return {};
+  }));
+}
+
+}  // namespace
+}  // namespace stepscope::testing
