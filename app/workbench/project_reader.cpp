@@ -4,6 +4,7 @@
 #include <map>
 
 #include "app/workbench/comparison_reader.h"
+#include "app/workbench/ledger_record.h"
 #include "storage/queries.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
@@ -228,6 +229,8 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   if (auto trials = storage::readTrials(project, run)) {
     for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
   }
+  if (const auto ledger = storage::readLedger(project, run); ledger && !ledger->lines.empty())
+    out.ledger = std::make_shared<const snapshot::LedgerReport>(ledgerReport(*ledger));
   if (const auto steps = storage::readSteps(project, run)) {
     const auto spans = readSpans(project, *steps);
     std::vector<std::shared_ptr<snapshot::StepRecord>> records;
@@ -291,6 +294,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   }
   for (const auto& step : contents.steps) store.addStep(step);
   if (contents.trials.trials_size() > 0) store.findings().trials().showRecorded(contents.trials);
+  if (contents.ledger) store.findings().ledger().showRecorded(contents.ledger);
   showValues(contents, store);
   RunTimes::of(store.project()).set(contents.times);
   store.project().setRuns(contents.runs);

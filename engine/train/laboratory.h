@@ -20,6 +20,7 @@ namespace stepscope {
 
 struct BisectQuestion;
 struct BisectReport;
+struct Ledger;
 struct EvaluatedBatch;
 struct Evaluation;
 
@@ -57,6 +58,10 @@ class Laboratory {
   // Which options, and which nodes, make the coming step, or the begun one from its start, compute other numbers than the
   // reference (engine/lab/bisect.h).
   Result<BisectReport> bisect(const BisectQuestion& question);
+
+  // What the coming step, or the begun one from its start, is spent on (engine/lab/ledger_steps.h). Costs a build beside the
+  // run, and state and arena once more.
+  Result<Ledger> ledger(const snapshot::GetLedger& question);
 
   // Loss and metrics of `batches` entries of the data (0: all of them; of synthetic data 8), from the first on, by a graph
   // of its own that shares the parameters: Dropout hands on, BatchNormalization uses its running statistics
