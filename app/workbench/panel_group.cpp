@@ -125,7 +125,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
       pages_(new QStackedWidget) {
   setAcceptDrops(true);
   setMinimumSize(120, 60);
-  tabs_->setAccessibleName(tr("Views"));
+  tabs_->setAccessibleName(QStringLiteral("Views"));
   const Metrics m = Metrics::current();
   header_->setFixedHeight(m.header);
   headerLayout_ = new QHBoxLayout(header_);

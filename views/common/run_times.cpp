@@ -10,7 +10,7 @@ RunTimes& RunTimes::of(ProjectFacts& project) {
 
 QString PairTimes::unlike() const {
   if (a.speed.isEmpty() || b.speed.isEmpty() || (a.speed == b.speed && !a.speed.contains(','))) return {};
-  return RunTimes::tr("A %1, B %2").arg(a.speed, b.speed);
+  return QStringLiteral("A %1, B %2").arg(a.speed, b.speed);
 }
 
 bool PairTimes::comparable() const { return !a.busy && !b.busy && unlike().isEmpty(); }

@@ -15,7 +15,7 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
-  setAccessibleName(tr("Graph picture"));
+  setAccessibleName(QStringLiteral("Graph picture"));
   setMinimumSize(160, 120);
 }
 

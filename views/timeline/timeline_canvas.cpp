@@ -13,7 +13,7 @@
 namespace stepscope {
 
 TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) {
-  setAccessibleName(tr("Timeline"));
+  setAccessibleName(QStringLiteral("Timeline"));
 }
 
 void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
@@ -113,7 +113,7 @@ void TimelineCanvas::hover(QPointF pixel, bool inside) {
 
 QString TimelineCanvas::nameOf(int instruction) const {
   const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
-  return in == nullptr ? tr("instruction %1").arg(instruction)
+  return in == nullptr ? QStringLiteral("instruction %1").arg(instruction)
                        : format::visible(in->label().empty() ? in->op() : in->label());
 }
 
@@ -123,20 +123,21 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
     const int step = stepAt(pixel);
     if (step < 0) return {};
     const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
-    return tr("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
-           (s.warmUp ? tr("\nwarm-up: the first step of its plan, left out of sums and statistics") : QString()) +
-           (s.hasLoss ? tr("\nloss %1").arg(format::number(s.loss)) : QString());
+    return QStringLiteral("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
+           (s.warmUp ? QStringLiteral("\nwarm-up: the first step of its plan, left out of sums and statistics")
+                     : QString()) +
+           (s.hasLoss ? QStringLiteral("\nloss %1").arg(format::number(s.loss)) : QString());
   }
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
   QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.instruction), nameOf(s.instruction)),
-                    tr("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
+                    QStringLiteral("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
   if (const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(s.instruction) : nullptr) {
     if (const QString rate = format::flopRate(in->flops(), s.end - s.begin); !rate.isEmpty()) lines << rate;
-    lines << tr("%1 read, %2 written · %3")
+    lines << QStringLiteral("%1 read, %2 written · %3")
                  .arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()),
                       format::visible(in->implementation()));
   }
-  lines << tr("step %1 · %2 after its begin")
+  lines << QStringLiteral("step %1 · %2 after its begin")
                .arg(model_->steps()[static_cast<std::size_t>(s.step)].step)
                .arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
   return lines.join('\n');
@@ -174,7 +175,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   p.setPen(t.text);
   p.drawText(QPointF(unit * 0.8, baseline), names::phase(row.phase));
   p.setPen(t.faint);
-  const QString thread = row.thread == 0 ? tr("main") : tr("stream %1").arg(row.thread - 1);
+  const QString thread = row.thread == 0 ? QStringLiteral("main") : QStringLiteral("stream %1").arg(row.thread - 1);
   p.drawText(QPointF(area.left() - metrics.horizontalAdvance(thread) - 10, baseline), thread);
 
   p.save();
@@ -306,7 +307,8 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
     p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
     if (step.warmUp) p.fillRect(r, QBrush(t.edge, Qt::BDiagPattern));
-    QString words = step.warmUp ? tr("step %1, warm-up").arg(step.step) : tr("step %1").arg(step.step);
+    QString words =
+        step.warmUp ? QStringLiteral("step %1, warm-up").arg(step.step) : QStringLiteral("step %1").arg(step.step);
     const QString time = format::time(step.end - step.begin);
     const bool both = r.width() > metrics.horizontalAdvance(words) + metrics.horizontalAdvance(time) + 22;
     // Hatching would run through the words.
