@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QDrag>
 #include <QDragEnterEvent>
+#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QMimeData>
 #include <QMouseEvent>
@@ -88,8 +89,11 @@ void PanelTabs::mouseMoveEvent(QMouseEvent* event) {
   auto* drag = new QDrag(this);
   drag->setMimeData(mime);
   drag->setPixmap(grab(tabRect(tab)));
-  if (drag->exec(Qt::MoveAction) == Qt::IgnoreAction && !window()->frameGeometry().contains(QCursor::pos()))
-    emit draggedOut(tab);
+  const bool taken = drag->exec(Qt::MoveAction) != Qt::IgnoreAction;
+  // Esc ends a drag while the button is still down; under Wayland a drop is not told as a release.
+  const bool dropped = !(QGuiApplication::mouseButtons() & Qt::LeftButton) ||
+                       QGuiApplication::platformName().startsWith(QStringLiteral("wayland"));
+  if (!taken && dropped && !window()->frameGeometry().contains(QCursor::pos())) emit draggedOut(tab);
 }
 
 void PanelTabs::paintEvent(QPaintEvent*) {

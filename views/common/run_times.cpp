@@ -4,8 +4,11 @@
 namespace stepscope {
 
 RunTimes& RunTimes::of(ProjectFacts& project) {
-  auto* times = project.findChild<RunTimes*>(QString(), Qt::FindDirectChildrenOnly);
-  return times ? *times : *new RunTimes(&project);
+  return *project.findChild<RunTimes*>(QString(), Qt::FindDirectChildrenOnly);
+}
+
+const RunTimes& RunTimes::of(const ProjectFacts& project) {
+  return *project.findChild<RunTimes*>(QString(), Qt::FindDirectChildrenOnly);
 }
 
 QString PairTimes::unlike() const {

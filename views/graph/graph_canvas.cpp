@@ -156,6 +156,10 @@ void GraphCanvas::showBox(int box) {
   if (scene_ && box >= 0 && camera_.showBox(*scene_, box, partnerOf(box))) moved();
 }
 
+void GraphCanvas::showGroup(int group) {
+  if (scene_ && camera_.showGroup(*scene_, group)) moved();
+}
+
 // The box of the forward node that the gradient in a box belongs to, or of the closed group that holds it; -1 none.
 int GraphCanvas::partnerOf(int box) const {
   const SceneBox& of = scene_->boxes[static_cast<std::size_t>(box)];

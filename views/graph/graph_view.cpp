@@ -239,6 +239,10 @@ void GraphView::showScene(const std::shared_ptr<const GraphScene>& scene, const 
   if (other) open_ = open;
   canvas_->setScene(scene, anchor_, anchorGroup_);
   if (other) canvas_->fitAll();
+  const auto& groups = scene->model->groups();
+  const std::string opened = std::exchange(opened_, {});
+  const auto stepped = std::ranges::find(groups, opened, &ModelGroup::path);
+  if (!opened.empty() && stepped != groups.end()) canvas_->showGroup(static_cast<int>(stepped - groups.begin()));
   anchor_ = -1;
   anchorGroup_.clear();
   updateMarks();
