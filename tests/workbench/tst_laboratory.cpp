@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the laboratory finds out, in the window with the real worker: what a step is spent on and the trial that confirms
-// its advice, what fits where, and what makes a step compute other numbers.
+// its advice, what fits where, what makes a step compute other numbers, and what a device records of itself.
 #include <QComboBox>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -12,13 +12,16 @@
 #include <QTableView>
 #include <QTest>
 #include <QTextBrowser>
+#include <algorithm>
 
+#include "app/workbench/layouts.h"
 #include "app/workbench/sample_list.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/row_table.h"
 #include "views/common/tokens.h"
 #include "views/ledger/spent_bars.h"
+#include "views/timeline/timeline_view.h"
 
 using namespace stepscope;
 
@@ -212,6 +215,38 @@ class LaboratoryTest : public QObject {
       QVERIFY2(peaks.contains(key), qPrintable(key.second));
       QCOMPARE(peaks[key], p.peak_bytes());
     }
+    QVERIFY_LOOP(w);
+  }
+
+  // On a device all layouts work, and the timeline has its streams with what called for each kernel.
+  void theEmulatedDeviceHasRowsOfItsOwn() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"device", "emulated"}}), w);
+    QVERIFY(w.act("step_whole"));
+    QVERIFY(w.act("step_whole"));
+    QVERIFY(w->store().steps().back()->device().records_size() > 0);
+    auto* timeline = static_cast<TimelineView*>(w.view(QStringLiteral("timeline")));
+    const auto streams = [&] {
+      const auto& model = timeline->canvas().model();
+      return model ? std::ranges::count_if(model->rows(),
+                                           [](const TimelineRow& row) { return row.kind == TimelineRow::Kind::kStream; })
+                   : 0;
+    };
+    QVERIFY(w.loop().wait([&] { return streams() > 0; }));
+    const auto model = timeline->canvas().model();
+    int called = 0;
+    for (const TimelineWork& work : model->work())
+      called += work.callRow >= 0 && work.record.called_ns() <= work.record.returned_ns() &&
+                work.record.returned_ns() <= work.record.end_ns();
+    QVERIFY(called > 0);
+    QVERIFY(w.select(Selection::ofInstruction(model->work().back().instruction)));
+    for (const auto& layout : shippedLayouts()) {
+      w.loop().act([&] { w->applyLayout(layout.name); });
+      QVERIFY(w.settled());
+      w.picture(QStringLiteral("emulated-%1").arg(layout.name.toLower()));
+    }
+    QVERIFY(w.act("step"));
+    QVERIFY(w->store().position().in_step());
     QVERIFY_LOOP(w);
   }
 

@@ -197,6 +197,7 @@ void SnapshotStore::addStep(StepPtr step) {
     if (old->spans_size() > 0) {
       auto slim = std::make_shared<snapshot::StepRecord>(*old);
       google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>().Swap(slim->mutable_spans());  // and their memory
+      slim->clear_device();
       old = std::move(slim);
     }
   }
