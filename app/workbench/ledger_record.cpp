@@ -54,4 +54,10 @@ snapshot::LedgerReport ledgerReport(const storage::LedgerRecord& record) {
   return report;
 }
 
+std::shared_ptr<const snapshot::LedgerReport> readLedgerReport(const storage::Project& project, std::int64_t run) {
+  const auto ledger = storage::readLedger(project, run);
+  if (!ledger || ledger->lines.empty()) return nullptr;
+  return std::make_shared<const snapshot::LedgerReport>(ledgerReport(*ledger));
+}
+
 }  // namespace stepscope

@@ -235,8 +235,7 @@ void MainWindow::remember() {
 void MainWindow::restoreGeometryOf(const SettingsReader& settings) {
   const QByteArray geometry = settings.bytes(QStringLiteral("geometry"));
   if (!geometry.isEmpty() && !restoreGeometry(geometry))
-    settings.refuse(QStringLiteral("geometry"), QStringLiteral("%1 bytes").arg(geometry.size()),
-                    QStringLiteral("the place of a window"));
+    settings.refuse("geometry", QStringLiteral("%1 bytes").arg(geometry.size()), QStringLiteral("the place of a window"));
   if (!isMaximized() && !isFullScreen()) setGeometry(fitToScreens(this->geometry()));
 }
 

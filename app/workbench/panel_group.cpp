@@ -19,6 +19,11 @@ namespace {
 
 const QString kMime = QStringLiteral("application/x-stepscope-view");
 
+// Esc ends a drag while the button is still down; under Wayland a drop is not told as a release.
+bool wasDropped() {
+  return !(QGuiApplication::mouseButtons() & Qt::LeftButton) || QGuiApplication::platformName().startsWith(u"wayland");
+}
+
 // The header line: raised, with one line below.
 class HeaderLine : public QWidget {
  public:
@@ -89,11 +94,8 @@ void PanelTabs::mouseMoveEvent(QMouseEvent* event) {
   auto* drag = new QDrag(this);
   drag->setMimeData(mime);
   drag->setPixmap(grab(tabRect(tab)));
-  const bool taken = drag->exec(Qt::MoveAction) != Qt::IgnoreAction;
-  // Esc ends a drag while the button is still down; under Wayland a drop is not told as a release.
-  const bool dropped = !(QGuiApplication::mouseButtons() & Qt::LeftButton) ||
-                       QGuiApplication::platformName().startsWith(QStringLiteral("wayland"));
-  if (!taken && dropped && !window()->frameGeometry().contains(QCursor::pos())) emit draggedOut(tab);
+  if (drag->exec(Qt::MoveAction) == Qt::IgnoreAction && wasDropped() && !window()->frameGeometry().contains(QCursor::pos()))
+    emit draggedOut(tab);
 }
 
 void PanelTabs::paintEvent(QPaintEvent*) {
