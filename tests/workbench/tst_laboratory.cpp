@@ -2,6 +2,7 @@
 // What the laboratory finds out, in the window with the real worker: what a step is spent on and the trial that confirms
 // its advice, what fits where, what makes a step compute other numbers, and what a device records of itself.
 #include <QComboBox>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QLabel>
@@ -116,11 +117,12 @@ class LaboratoryTest : public QObject {
               QStringLiteral("SELECT sum(ns_kernel + ns_gap + ns_waiting) AS ns, sum(flops_padding) AS padding "
                              "FROM ledger")});
     qint64 ns = -1, padding = -1;
-    for (const QJsonObject& row : rows)
-      if (row.contains(QStringLiteral("ns"))) {
-        ns = row[QStringLiteral("ns")].toInteger();
-        padding = row[QStringLiteral("padding")].toInteger();
-      }
+    for (const QJsonObject& row : rows) {
+      if (row[QStringLiteral("event")] != QStringLiteral("row")) continue;
+      const QJsonArray values = row[QStringLiteral("values")].toArray();
+      ns = values[0].toInteger();
+      padding = values[1].toInteger();
+    }
     QCOMPARE(ns, report->ns());
     QCOMPARE(padding, sum(lines(view), 5));
     w.picture(QStringLiteral("ledger"));
@@ -173,7 +175,7 @@ class LaboratoryTest : public QObject {
   void whatFitsAgreesWithTheCommandLine() {
     const TestModel model = sample(QStringLiteral("language_model"));
     WindowDriver w;
-    QVERIFY_DONE(w.build(model), w);
+    QVERIFY_DONE(w.openBuilt(model), w);
     View* view = w.view(QStringLiteral("capacity"));
     QVERIFY(view->emptyText().isEmpty());
     auto* memory = find<QLineEdit>(view, "capacity_memory");
