@@ -71,6 +71,9 @@ void SessionAnswers::absorb(const Delivery& d) {
     case R::kPrecision:
     case R::kTrials:
     case R::kGolden:
+    case R::kLedger:
+    case R::kCapacity:
+    case R::kBisect:
     case R::kError:
     case R::RESPONSE_NOT_SET: break;
   }
