@@ -68,6 +68,8 @@ QWidget* LedgerView::makeTop() {
   by_->setObjectName(QStringLiteral("ledger_by"));
   by_->setAccessibleName(QStringLiteral("Sum by"));
   by_->setToolTip(QStringLiteral("What the lines are summed by"));
+  for (QWidget* each : std::initializer_list<QWidget*>{measure_, by_})
+    each->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
   for (const ledger::By by : ledger::kAll) by_->addItem(ledger::title(by));
   bar_->setObjectName(QStringLiteral("ledger_progress"));
   bar_->setAccessibleName(QStringLiteral("Steps that were measured"));
@@ -77,6 +79,7 @@ QWidget* LedgerView::makeTop() {
   buttons->addWidget(measure_);
   buttons->addWidget(by_);
   buttons->addWidget(summary_, 1);
+  buttons->addStretch(0);
   rows->addLayout(buttons);
   for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, problem_, bars_}) rows->addWidget(each);
   return top;
