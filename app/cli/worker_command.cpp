@@ -15,8 +15,11 @@ namespace {
 
 Result<std::optional<Golden>> goldenOf(const std::filesystem::path& folder, const TrainOptions& options) {
   SS_ASSIGN(auto captured, readGolden(folder, options));
-  if (!captured) return std::optional<Golden>();
-  return std::optional(std::move(captured->golden));
+  SS_ASSIGN(auto notes, captureNotes(folder));
+  if (!captured && notes.empty()) return std::optional<Golden>();
+  Golden golden = captured ? std::move(captured->golden) : Golden();
+  golden.notes = std::move(notes);
+  return std::optional(std::move(golden));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class Edge : public QWidget {
   explicit Edge(QWidget* panel) : QWidget(panel) {
     setFixedWidth(5);
     setCursor(Qt::SplitHCursor);
-    setToolTip(tr("Drag to make the guide wider or narrower"));
+    setToolTip(QStringLiteral("Drag to make the guide wider or narrower"));
   }
 
  protected:
@@ -53,16 +53,16 @@ class Header : public QWidget {
 
 GuidePanel::GuidePanel(QWidget* parent) : QWidget(parent), find_(new QLineEdit), text_(new GuideText) {
   setObjectName(QStringLiteral("guide"));
-  setAccessibleName(tr("Guide"));
+  setAccessibleName(QStringLiteral("Guide"));
   const Metrics m = Metrics::current();
-  auto* title = new QLabel(tr("Guide"));
+  auto* title = new QLabel(QStringLiteral("Guide"));
   QFont strong = title->font();
   strong.setWeight(QFont::DemiBold);
   title->setFont(strong);
-  back_ = button("left", "guide_back", tr("Back to the page before"));
-  forward_ = button("right", "guide_forward", tr("Forward"));
-  auto* contents = button("menu", "guide_contents", tr("All pages"));
-  auto* close = button("close", "guide_close", tr("Close the guide (Esc)"));
+  back_ = button("left", "guide_back", QStringLiteral("Back to the page before"));
+  forward_ = button("right", "guide_forward", QStringLiteral("Forward"));
+  auto* contents = button("menu", "guide_contents", QStringLiteral("All pages"));
+  auto* close = button("close", "guide_close", QStringLiteral("Close the guide (Esc)"));
   auto* header = new Header;
   header->setFixedHeight(m.header);
   auto* line = new QHBoxLayout(header);
@@ -72,9 +72,9 @@ GuidePanel::GuidePanel(QWidget* parent) : QWidget(parent), find_(new QLineEdit),
   line->addStretch(1);
   for (QToolButton* b : {back_, forward_, contents, close}) line->addWidget(b);
   find_->setObjectName(QStringLiteral("guide_find"));
-  find_->setAccessibleName(tr("Search the guide"));
-  find_->setPlaceholderText(tr("Search the guide: padding, peak memory …"));
-  find_->setToolTip(tr("Pages that have every word, or a word that begins with it; Return opens the first"));
+  find_->setAccessibleName(QStringLiteral("Search the guide"));
+  find_->setPlaceholderText(QStringLiteral("Search the guide: padding, peak memory …"));
+  find_->setToolTip(QStringLiteral("Pages that have every word, or a word that begins with it; Return opens the first"));
   find_->setClearButtonEnabled(true);
   auto* searching = new QHBoxLayout;
   searching->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.3 * m.unit));

@@ -28,7 +28,7 @@ void eachBlock(QTextDocument& document, F&& f) {
 
 GuideText::GuideText(QWidget* parent) : QTextBrowser(parent) {
   setObjectName(QStringLiteral("guide_text"));
-  setAccessibleName(tr("Page of the guide"));
+  setAccessibleName(QStringLiteral("Page of the guide"));
   setOpenLinks(false);
   setFrameShape(QFrame::NoFrame);
   setStyleSheet(QStringLiteral("QTextBrowser { border: 0; border-radius: 0; padding: 0; }"));
@@ -54,11 +54,13 @@ void GuideText::showPage(const GuidePage& page) {
 void GuideText::showHits(const QString& question, const std::vector<GuideHit>& hits) {
   pageId_.clear();
   markdown_.clear();
-  html_ = QStringLiteral("<h1>%1</h1>").arg(hits.empty() ? tr("No page") : tr("%1 found").arg(hits.size()));
+  html_ = QStringLiteral("<h1>%1</h1>")
+              .arg(hits.empty() ? QStringLiteral("No page") : QStringLiteral("%1 found").arg(hits.size()));
   if (hits.empty())
-    html_ += QStringLiteral("<p>%1</p>")
-                 .arg(tr("No page of the guide has every word of “%1”. Try fewer words, or only their beginnings.")
-                          .arg(question.toHtmlEscaped()));
+    html_ +=
+        QStringLiteral("<p>%1</p>")
+            .arg(QStringLiteral("No page of the guide has every word of “%1”. Try fewer words, or only their beginnings.")
+                     .arg(question.toHtmlEscaped()));
   for (const GuideHit& hit : hits)
     html_ += QStringLiteral("<p><a href='page:%1'>%2</a><br>%3</p>")
                  .arg(hit.page->id, hit.page->title.toHtmlEscaped(), hit.line.toHtmlEscaped());

@@ -19,14 +19,14 @@ BuildDeathNotice::BuildDeathNotice(const WindowParts& parts) : parts_(parts) {
 
 // What a person can do about it stands in the notice; what a bug report needs is written beside.
 void BuildDeathNotice::tell(const BuildDeath& death) {
-  QString where = tr("phase '%1'").arg(death.phase);
-  if (!death.pass.isEmpty()) where += tr(", pass '%1'").arg(death.pass);
-  QString text = tr("%1, while building: %2.").arg(death.reason, where);
+  QString where = QStringLiteral("phase '%1'").arg(death.phase);
+  if (!death.pass.isEmpty()) where += QStringLiteral(", pass '%1'").arg(death.pass);
+  QString text = QStringLiteral("%1, while building: %2.").arg(death.reason, where);
   const QString last = death.graphs.empty() ? QString() : format::visible(death.graphs.back()->graph().phase());
-  if (death.besidePlan) text += ' ' + tr("What is shown is the plan before it; Restart worker returns to that.");
+  if (death.besidePlan) text += ' ' + QStringLiteral("What is shown is the plan before it; Restart worker returns to that.");
   if (!last.isEmpty())
-    text += ' ' + (death.besidePlan ? tr("The graphs of the new build up to '%1' can be opened.")
-                                    : tr("The graphs up to '%1' are open."))
+    text += ' ' + (death.besidePlan ? QStringLiteral("The graphs of the new build up to '%1' can be opened.")
+                                    : QStringLiteral("The graphs up to '%1' are open."))
                       .arg(last);
   show(death, text);
   writeBundle(death, text);
@@ -34,10 +34,10 @@ void BuildDeathNotice::tell(const BuildDeath& death) {
 
 void BuildDeathNotice::show(const BuildDeath& death, const QString& text) {
   if (death.passCanBeOff)
-    parts_.notice.showProblem(text, tr("Build without %1").arg(death.pass),
+    parts_.notice.showProblem(text, QStringLiteral("Build without %1").arg(death.pass),
                               [this, pass = death.pass] { parts_.session.buildWithout(pass); });
   else
-    parts_.notice.showProblem(text, tr("Restart worker"), [this] { parts_.session.restart(); });
+    parts_.notice.showProblem(text, QStringLiteral("Restart worker"), [this] { parts_.session.restart(); });
 }
 
 void BuildDeathNotice::writeBundle(const BuildDeath& death, const QString& text) {
@@ -57,8 +57,8 @@ void BuildDeathNotice::writeBundle(const BuildDeath& death, const QString& text)
         [this, path, text, death = facts.death] {
           if (!parts_.notice.isProblem() || parts_.notice.text() != text) return;  // something else is shown by now
           show(death, text + ' ' +
-                          (path.isEmpty() ? tr("A bundle for a bug report could not be written.")
-                                          : tr("For a bug report: %1").arg(format::visible(path))));
+                          (path.isEmpty() ? QStringLiteral("A bundle for a bug report could not be written.")
+                                          : QStringLiteral("For a bug report: %1").arg(format::visible(path))));
         },
         Qt::QueuedConnection);
   });

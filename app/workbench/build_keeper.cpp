@@ -30,7 +30,7 @@ void BuildKeeper::beginAgain() {
 void BuildKeeper::ask(snapshot::Request request, const std::function<void(const Delivery&)>& answer) {
   asking_ = true;
   session_.client().request(
-      std::move(request), tr("reading the build"),
+      std::move(request), QStringLiteral("reading the build"),
       [this, answer, build = build_](const Delivery& d) {
         if (!d.response->done() || build != build_) return;
         asking_ = false;

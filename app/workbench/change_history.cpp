@@ -17,7 +17,7 @@ class OptionChange : public QUndoCommand {
   OptionChange(ModelSession& session, OptionSettings from, OptionSettings to)
       : session_(session), from_(std::move(from)), to_(std::move(to)) {
     QStringList text;
-    for (const auto& [name, value] : to_) text << QObject::tr("%1 = %2").arg(name, value);
+    for (const auto& [name, value] : to_) text << QStringLiteral("%1 = %2").arg(name, value);
     setText(text.join(QStringLiteral(", ")));
   }
   void redo() override { session_.setOptions(to_); }
@@ -32,7 +32,7 @@ class OptionChange : public QUndoCommand {
 class ArrangementChange : public QUndoCommand {
  public:
   ArrangementChange(ChangeHistory::Arrange arrange, ViewLayout from, ViewLayout to)
-      : QUndoCommand(QObject::tr("views")), arrange_(std::move(arrange)), from_(std::move(from)), to_(std::move(to)) {}
+      : QUndoCommand(QStringLiteral("views")), arrange_(std::move(arrange)), from_(std::move(from)), to_(std::move(to)) {}
   void redo() override {
     if (std::exchange(shown_, false)) return;
     arrange_(to_);
@@ -51,7 +51,7 @@ class ElementChange : public QUndoCommand {
   ElementChange(ModelSession& session, const SnapshotStore& store, ElementEdit edit,
                 std::function<void(const QString&)> tell)
       : session_(session), store_(store), edit_(std::move(edit)), place_(placeOf(store)), tell_(std::move(tell)) {
-    setText(QObject::tr("element"));
+    setText(QStringLiteral("element"));
   }
   void redo() override {
     if (std::exchange(made_, false)) return;
@@ -66,7 +66,7 @@ class ElementChange : public QUndoCommand {
   }
   void set(double number, double from) {
     if (placeOf(store_) == place_) return session_.editElement(edit_.value, edit_.index, number, from, false);
-    tell_(QObject::tr("The step went on since the element was edited; go back to where it was to take it back"));
+    tell_(QStringLiteral("The step went on since the element was edited; go back to where it was to take it back"));
     setObsolete(true);
   }
 

@@ -32,7 +32,7 @@ QImage picture(View& view) {
 QString writePicture(View& view, const QString& path) {
   const QString ending = QFileInfo(path).suffix().toLower();
   if (ending == u"png")
-    return picture(view).save(path) ? QString() : QObject::tr("picture '%1': cannot be written").arg(path);
+    return picture(view).save(path) ? QString() : QStringLiteral("picture '%1': cannot be written").arg(path);
   if (ending == u"svg") {
     QSvgGenerator generator;
     generator.setFileName(path);
@@ -41,7 +41,7 @@ QString writePicture(View& view, const QString& path) {
     generator.setResolution(view.logicalDpiY());  // letters as large as their places
     generator.setTitle(view.title());
     QPainter painter;
-    if (!painter.begin(&generator)) return QObject::tr("picture '%1': cannot be written").arg(path);
+    if (!painter.begin(&generator)) return QStringLiteral("picture '%1': cannot be written").arg(path);
     view.drawPicture(painter);
     return {};
   }
@@ -51,11 +51,11 @@ QString writePicture(View& view, const QString& path) {
     writer.setPageSize(QPageSize(QSizeF(view.size()) * 72.0 / 96.0, QPageSize::Point));
     writer.setPageMargins(QMarginsF());
     QPainter painter;
-    if (!painter.begin(&writer)) return QObject::tr("picture '%1': cannot be written").arg(path);
+    if (!painter.begin(&writer)) return QStringLiteral("picture '%1': cannot be written").arg(path);
     view.drawPicture(painter);
     return {};
   }
-  return QObject::tr("picture '%1': ending '%2'; expected .png, .svg or .pdf").arg(path, ending);
+  return QStringLiteral("picture '%1': ending '%2'; expected .png, .svg or .pdf").arg(path, ending);
 }
 
 void copyPicture(View& view) { QApplication::clipboard()->setImage(picture(view)); }

@@ -61,14 +61,16 @@ void GuideWiring::follow(const QString& actionId) {
   QAction* action = parts_.actions.find(actionId);
   if (!action) return;
   if (action->isEnabled()) return action->trigger();
-  parts_.notice.showProblem(tr("%1: not possible now. %2").arg(action->text(), action->toolTip().section('\n', -1)), {}, {});
+  parts_.notice.showProblem(
+      QStringLiteral("%1: not possible now. %2").arg(action->text(), action->toolTip().section('\n', -1)), {}, {});
 }
 
 void GuideWiring::openSample(const QString& name) {
   const QString path = samplePath(name);
   if (path.isEmpty())
     return parts_.notice.showProblem(
-        tr("sample '%1': not found; expected it in share/stepscope/samples beside the program").arg(name), {}, {});
+        QStringLiteral("sample '%1': not found; expected it in share/stepscope/samples beside the program").arg(name), {},
+        {});
   emit parts_.wishes.openPath(path);
 }
 

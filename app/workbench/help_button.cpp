@@ -12,12 +12,12 @@ HelpButton::HelpButton(QWidget* parent) : QToolButton(parent) {
   setFixedSize(qRound(1.6 * m.unit), qRound(1.7 * m.unit));
   setStyleSheet(QStringLiteral("QToolButton { padding: 0; }"));
   setFocusPolicy(Qt::TabFocus);
-  setToolTip(tr("What this view shows: its page of the guide  (F1)"));
+  setToolTip(QStringLiteral("What this view shows: its page of the guide  (F1)"));
   setView({});
 }
 
 void HelpButton::setView(const QString& title) {
-  setAccessibleName(title.isEmpty() ? tr("Help") : tr("Help for %1").arg(title));
+  setAccessibleName(title.isEmpty() ? QStringLiteral("Help") : QStringLiteral("Help for %1").arg(title));
   setEnabled(!title.isEmpty());
 }
 

@@ -3,7 +3,11 @@
 
 #include <QFileInfo>
 #include <QSettings>
+#include <QStandardPaths>
 #include <QTimer>
+
+#include "views/common/findings.h"
+#include "views/common/worker_host.h"
 
 namespace stepscope {
 namespace {
@@ -17,17 +21,38 @@ bool isCapture(const QString& model) {
          QFileInfo::exists(folder + QStringLiteral("/capture.json"));
 }
 
+// Where the part of a step goes that shows a difference: beside the model, or where that is not for us to write, among the
+// user's documents. `elsewhere`: the model lies on another machine.
+QString bisectFile(const QString& model, bool elsewhere) {
+  const QFileInfo of(model);
+  QString folder = of.absolutePath();
+  if (!elsewhere && !QFileInfo(folder).isWritable())
+    folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+  QString path;
+  for (int i = 1; path.isEmpty() || (!elsewhere && QFileInfo::exists(path)); ++i)
+    path = QStringLiteral("%1/%2.bisect%3.onnx")
+               .arg(folder, of.completeBaseName(), i == 1 ? QString() : QStringLiteral("-%1").arg(i));
+  return path;
+}
+
 }  // namespace
 
 LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, ModelSession& session, Recording& recording, bool remember)
     : store_(store), session_(session) {
   connect(&wishes, &Wishes::studyPrecision, &session, &ModelSession::studyPrecision);
   connect(&wishes, &Wishes::tryOptions, &session, &ModelSession::tryOptions);
+  connect(&wishes, &Wishes::measureLedger, &session, &ModelSession::measureLedger);
+  connect(&wishes, &Wishes::planCapacity, &session, &ModelSession::planCapacity);
+  connect(&wishes, &Wishes::bisect, this, [this] {
+    const SnapshotStore& facts = store_;
+    session_.bisect(bisectFile(session_.modelPath(), !WorkerHost::of(facts).name().isEmpty()));
+  });
+  connect(&session, &ModelSession::ledgerMeasured, &recording, &Recording::ledger);
   connect(&session, &ModelSession::optionsTried, &recording, &Recording::trials);
   connect(&wishes, &Wishes::compareWithCapture, &session, &ModelSession::compareWithCapture);
   connect(&wishes, &Wishes::deleteRun, &recording, &Recording::deleteRun);
   connect(&recording, &Recording::deleted, &wishes,
-          [&wishes](qint64 run) { emit wishes.status(tr("Run %1 is deleted").arg(run)); });
+          [&wishes](qint64 run) { emit wishes.status(QStringLiteral("Run %1 is deleted").arg(run)); });
   if (remember) store.findings().golden().setWanted(QSettings().value(kCompareCaptures, true).toBool());
   connect(&wishes, &Wishes::compareCaptures, this, [this, remember](bool always) {
     store_.findings().golden().setWanted(always);

@@ -35,8 +35,8 @@ bool isSound(const ViewLayout& layout) {
 }
 
 void refuse(const SettingsReader& settings, const QString& key, const ViewLayout& layout) {
-  settings.refuse(key, QObject::tr("a layout '%1' without a view").arg(format::visible(layout.name)),
-                  QObject::tr("a name and views"));
+  settings.refuse(key, QStringLiteral("a layout '%1' without a view").arg(format::visible(layout.name)),
+                  QStringLiteral("a name and views"));
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ LayoutKeeper::LayoutKeeper(const WindowParts& parts, Toolbar& toolbar, WindowSet
           [this] { change(names().contains(name_) ? name_ : names().first()); });
   connect(parts_.actions[QStringLiteral("layout_delete")], &QAction::triggered, this, &LayoutKeeper::forget);
   connect(parts_.actions[QStringLiteral("layout_save")], &QAction::triggered, this, [this] {
-    askText(&parts_.window, tr("Save layout"), tr("Name of the layout:"), name_, {},
+    askText(&parts_.window, QStringLiteral("Save layout"), QStringLiteral("Name of the layout:"), name_, {},
             [this](const QString& name) { keepAs(name.left(kLongestName)); });
   });
 }
@@ -89,8 +89,8 @@ void LayoutKeeper::apply(const QString& name) {
     for (const ViewLayout& l : *layouts)
       if (l.name.compare(name, Qt::CaseInsensitive) == 0) return arrange(ViewLayout(l));
   }
-  parts_.notice.showProblem(tr("layout '%1': unknown; expected one of %2").arg(name, names().join(QStringLiteral(", "))), {},
-                            {});
+  parts_.notice.showProblem(
+      QStringLiteral("layout '%1': unknown; expected one of %2").arg(name, names().join(QStringLiteral(", "))), {}, {});
 }
 
 void LayoutKeeper::change(const QString& name) {
@@ -108,7 +108,7 @@ void LayoutKeeper::keepAs(const QString& name) {
 
 void LayoutKeeper::forget() {
   std::erase_if(saved_, [this](const ViewLayout& l) { return l.name == name_; });
-  parts_.status.note(tr("Deleted the layout %1").arg(name_));
+  parts_.status.note(QStringLiteral("Deleted the layout %1").arg(name_));
   change(names().contains(name_) ? name_ : QStringLiteral("Step"));
   emit savedChanged();
 }

@@ -85,11 +85,11 @@ const std::vector<ViewLayout>& shippedLayouts() {
             "Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
             {"memory", "timeline", "training", "value_history", "precision", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
-               {"flame", "hot_ops", "trials", "startup_table", "training", "value_history", "sql"}),
+               {"flame", "hot_ops", "ledger", "trials", "startup_table", "training", "value_history", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"},
-               {"recompute", "graph", "options"}),
+               {"recompute", "capacity", "graph", "options"}),
         layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"compare_options", "node", "options"},
-               {"compare_times", "divergence", "determinism", "startup_table", "sql"}),
+               {"compare_times", "divergence", "determinism", "bisect", "startup_table", "sql"}),
     };
     all[2].bottom = 0.42;
     all[3].bottom = 0.36;

@@ -111,7 +111,7 @@ View* MainWindow::makeView(const QString& id) {
       const QString key = QStringLiteral("view/") + id, state = modelMemory_.stateFor(id, settings.text(key));
       view->restoreState(state);
       if (!state.isEmpty() && view->saveState() != state)
-        settings.refuse(key, format::visible(state.left(40)), tr("the state of the view"));
+        settings.refuse(key, format::visible(state.left(40)), QStringLiteral("the state of the view"));
     }
     return view;
   }
@@ -165,11 +165,11 @@ void MainWindow::connectParts() {
     updateActions();
     const QString name = format::fileName(session_.modelPath());
     const QString& host = session_.client().host().host;
-    const QString what = host.isEmpty() ? name : tr("%1 on %2").arg(name, format::visible(host));
+    const QString what = host.isEmpty() ? name : QStringLiteral("%1 on %2").arg(name, format::visible(host));
     setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : what + QStringLiteral(" – Stepscope"));
   });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) {
-    setWindowTitle(tr("%1 (read-only) – Stepscope").arg(format::visible(path.section('/', -1))));
+    setWindowTitle(QStringLiteral("%1 (read-only) – Stepscope").arg(format::visible(path.section('/', -1))));
     showStartPage(false);
   });
 }
@@ -208,7 +208,7 @@ void MainWindow::updateReports() {
     action->setEnabled(recorded);
     action->setToolTip(recorded ? action->statusTip()
                                 : action->statusTip() + '\n' +
-                                      tr("Nothing was recorded yet: build a model, or open a recorded project"));
+                                      QStringLiteral("Nothing was recorded yet: build a model, or open a recorded project"));
   }
 }
 
@@ -235,7 +235,7 @@ void MainWindow::remember() {
 void MainWindow::restoreGeometryOf(const SettingsReader& settings) {
   const QByteArray geometry = settings.bytes(QStringLiteral("geometry"));
   if (!geometry.isEmpty() && !restoreGeometry(geometry))
-    settings.refuse(QStringLiteral("geometry"), tr("%1 bytes").arg(geometry.size()), tr("the place of a window"));
+    settings.refuse("geometry", QStringLiteral("%1 bytes").arg(geometry.size()), QStringLiteral("the place of a window"));
   if (!isMaximized() && !isFullScreen()) setGeometry(fitToScreens(this->geometry()));
 }
 

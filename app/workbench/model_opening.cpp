@@ -52,8 +52,8 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
 
 void ModelOpening::ask() {
   if (!session_.client().host().local()) return emit askedThere();
-  questions_.askToOpen(tr("Open a model or a project"), QFileInfo(files_.newest()).path(),
-                       tr("Models and projects (*.onnx *.stepscope);;All files (*)"),
+  questions_.askToOpen(QStringLiteral("Open a model or a project"), QFileInfo(files_.newest()).path(),
+                       QStringLiteral("Models and projects (*.onnx *.stepscope);;All files (*)"),
                        [this](const QString& path) { open(path); });
 }
 
@@ -98,8 +98,8 @@ void ModelOpening::connectPeek() {
   connect(&peek_, &ModelPeek::refused, this, [this](const QString& path, const QString& why, const ModelPtr& model) {
     const QString text = format::visible(why.section('\n', 0, 0));
     const int all = model ? model->problems_size() : 1;
-    const QString said = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), text) : text;
-    parts_.notice.showProblem(tr("%1 is not opened: %2").arg(format::fileName(path), said), {}, {});
+    const QString said = all > 1 ? QStringLiteral("%1 problems, the first: %2").arg(format::count(all), text) : text;
+    parts_.notice.showProblem(QStringLiteral("%1 is not opened: %2").arg(format::fileName(path), said), {}, {});
     if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
   });
   connect(&session_, &ModelSession::buildRefused, this,
@@ -136,7 +136,7 @@ void ModelOpening::offerMore(SetUpDialog& dialog) {
   snapshot::Request request;
   request.mutable_options();
   session_.client().request(
-      std::move(request), tr("reading the options"),
+      std::move(request), QStringLiteral("reading the options"),
       [shown = QPointer<SetUpDialog>(&dialog)](const Delivery& d) {
         if (!shown || !d.response->has_options()) return;
         shown->offerMore({d.response->options().options().begin(), d.response->options().options().end()});

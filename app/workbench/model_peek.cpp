@@ -11,7 +11,7 @@ void ModelPeek::read(const QString& path) {
   client_->start();
   snapshot::Request request;
   request.mutable_open()->set_path(path.toStdString());
-  client_->request(std::move(request), tr("reading"), [this, path, of = client_](const Delivery& d) {
+  client_->request(std::move(request), QStringLiteral("reading"), [this, path, of = client_](const Delivery& d) {
     if (of != client_) return;
     const snapshot::Response& r = *d.response;
     if (r.has_model()) model_ = std::make_shared<const snapshot::ModelInfo>(r.model());

@@ -72,9 +72,9 @@ void ModelTransfer::ended() {
     emit sent(folder + '/' + QFileInfo(path_).fileName());
     return;
   }
-  emit failed(tr("file '%1': not sent to '%2': %3; expected a folder there that can be written")
+  emit failed(QStringLiteral("file '%1': not sent to '%2': %3; expected a folder there that can be written")
                   .arg(format::visible(path_), format::visible(host_.host),
-                       said.isEmpty() ? tr("the connection ended") : format::visible(said.section('\n', -1))));
+                       said.isEmpty() ? QStringLiteral("the connection ended") : format::visible(said.section('\n', -1))));
 }
 
 void ModelTransfer::cancel() { processes_.reset(); }

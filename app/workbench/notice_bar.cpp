@@ -22,8 +22,8 @@ NoticeBar::NoticeBar(QWidget* parent)
   layout->setContentsMargins(m.padding, qRound(0.3 * m.unit), m.padding, qRound(0.3 * m.unit) + 1);
   layout->setSpacing(m.padding);
   text_->setObjectName(QStringLiteral("notice_text"));
-  text_->setAccessibleName(tr("Message"));
-  action_->setAccessibleName(tr("What can be done about it"));
+  text_->setAccessibleName(QStringLiteral("Message"));
+  action_->setAccessibleName(QStringLiteral("What can be done about it"));
   text_->setTextFormat(Qt::PlainText);
   text_->setWordWrap(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -32,7 +32,7 @@ NoticeBar::NoticeBar(QWidget* parent)
   action_->setObjectName(QStringLiteral("notice_action"));
   close_->setFlat(true);
   close_->setIcon(icon(QStringLiteral("close")));
-  close_->setAccessibleName(tr("Close this message"));
+  close_->setAccessibleName(QStringLiteral("Close this message"));
   layout->addWidget(icon_);
   layout->addWidget(text_, 1);
   layout->addWidget(progress_);

@@ -278,21 +278,21 @@ View* PanelBoard::activeView() const {
 void PanelBoard::openTabMenu(const QString& id, const QPoint& globalPos) {
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
-  const std::pair<Area, QString> places[] = {{Area::kLeft, tr("Move to the left")},
-                                             {Area::kCentre, tr("Move to the centre")},
-                                             {Area::kCentreRight, tr("Move beside the centre")},
-                                             {Area::kRight, tr("Move to the right")},
-                                             {Area::kBottom, tr("Move to the bottom")}};
+  const std::pair<Area, QString> places[] = {{Area::kLeft, QStringLiteral("Move to the left")},
+                                             {Area::kCentre, QStringLiteral("Move to the centre")},
+                                             {Area::kCentreRight, QStringLiteral("Move beside the centre")},
+                                             {Area::kRight, QStringLiteral("Move to the right")},
+                                             {Area::kBottom, QStringLiteral("Move to the bottom")}};
   for (const auto& [area, text] : places) {
     QAction* action = menu->addAction(text, this, [this, id, area = area] { move(id, area); });
     action->setEnabled(groupOf(id) != group(area));
   }
   menu->addSeparator();
   if (floating_.groupOf(id))
-    menu->addAction(tr("Back into the window"), this, [this, id] { move(id, floating_.homeOf(id)); });
+    menu->addAction(QStringLiteral("Back into the window"), this, [this, id] { move(id, floating_.homeOf(id)); });
   else
-    menu->addAction(tr("Into a window of its own"), this, [this, id] { tearOut(id); });
-  menu->addAction(tr("Close view"), this, [this, id] { close(id); });
+    menu->addAction(QStringLiteral("Into a window of its own"), this, [this, id] { tearOut(id); });
+  menu->addAction(QStringLiteral("Close view"), this, [this, id] { close(id); });
   menu->popup(globalPos);
 }
 

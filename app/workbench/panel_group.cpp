@@ -2,11 +2,9 @@
 #include "app/workbench/panel_group.h"
 
 #include <QApplication>
-#include <QDrag>
 #include <QDragEnterEvent>
 #include <QHBoxLayout>
 #include <QMimeData>
-#include <QMouseEvent>
 #include <QPainter>
 #include <QPointer>
 #include <QVBoxLayout>
@@ -15,8 +13,6 @@
 
 namespace stepscope {
 namespace {
-
-const QString kMime = QStringLiteral("application/x-stepscope-view");
 
 // The header line: raised, with one line below.
 class HeaderLine : public QWidget {
@@ -54,67 +50,6 @@ void ViewFrame::showEmptyText() {
   setCurrentWidget(text.isEmpty() ? static_cast<QWidget*>(view_) : empty_);
 }
 
-PanelTabs::PanelTabs(QWidget* parent) : QTabBar(parent) {
-  setDrawBase(false);
-  setExpanding(false);
-  setUsesScrollButtons(true);
-  setElideMode(Qt::ElideNone);
-  setMovable(false);
-  setFocusPolicy(Qt::TabFocus);
-  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
-}
-
-QSize PanelTabs::tabSizeHint(int index) const {
-  const Metrics m = Metrics::current();
-  QFont bold = font();
-  bold.setWeight(QFont::DemiBold);
-  return {QFontMetrics(bold).horizontalAdvance(tabText(index)) + qRound(1.1 * m.unit), m.header};
-}
-
-void PanelTabs::mousePressEvent(QMouseEvent* event) {
-  pressed_ = event->pos();
-  QTabBar::mousePressEvent(event);
-}
-
-void PanelTabs::mouseMoveEvent(QMouseEvent* event) {
-  const int tab = tabAt(pressed_);
-  const bool leaving = !rect().adjusted(-8, -8, 8, 8).contains(event->pos());
-  if (!(event->buttons() & Qt::LeftButton) || tab < 0 || !leaving) {
-    QTabBar::mouseMoveEvent(event);
-    return;
-  }
-  auto* mime = new QMimeData;
-  mime->setData(kMime, tabData(tab).toString().toUtf8());
-  auto* drag = new QDrag(this);
-  drag->setMimeData(mime);
-  drag->setPixmap(grab(tabRect(tab)));
-  if (drag->exec(Qt::MoveAction) == Qt::IgnoreAction && !window()->frameGeometry().contains(QCursor::pos()))
-    emit draggedOut(tab);
-}
-
-void PanelTabs::paintEvent(QPaintEvent*) {
-  QPainter painter(this);
-  const Tokens& t = Tokens::current();
-  const QPoint mouse = mapFromGlobal(QCursor::pos());
-  for (int i = 0; i < count(); ++i) {
-    const QRect r = tabRect(i);
-    const bool front = i == currentIndex();
-    QFont f = font();
-    if (front) f.setWeight(QFont::DemiBold);
-    painter.setFont(f);
-    painter.setPen(front || (underMouse() && r.contains(mouse)) ? t.text : t.muted);
-    painter.drawText(r, Qt::AlignCenter, tabText(i));
-    if (front && count() > 0) {
-      const int inset = qRound(0.4 * Metrics::current().unit);
-      painter.fillRect(r.left() + inset, r.bottom() - 1, r.width() - 2 * inset, 2, t.accent);
-    }
-    if (front && hasFocus()) {
-      painter.setPen(QPen(t.accent, 1, Qt::DotLine));
-      painter.drawRect(r.adjusted(2, 3, -3, -5));
-    }
-  }
-}
-
 PanelGroup::PanelGroup(Area area, QWidget* parent)
     : QWidget(parent),
       area_(area),
@@ -125,7 +60,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
       pages_(new QStackedWidget) {
   setAcceptDrops(true);
   setMinimumSize(120, 60);
-  tabs_->setAccessibleName(tr("Views"));
+  tabs_->setAccessibleName(QStringLiteral("Views"));
   const Metrics m = Metrics::current();
   header_->setFixedHeight(m.header);
   headerLayout_ = new QHBoxLayout(header_);
@@ -289,11 +224,11 @@ bool PanelGroup::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void PanelGroup::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasFormat(kMime)) event->acceptProposedAction();
+  if (event->mimeData()->hasFormat(PanelTabs::kMime)) event->acceptProposedAction();
 }
 
 void PanelGroup::dropEvent(QDropEvent* event) {
-  emit viewDropped(QString::fromUtf8(event->mimeData()->data(kMime)), area_);
+  emit viewDropped(QString::fromUtf8(event->mimeData()->data(PanelTabs::kMime)), area_);
   event->acceptProposedAction();
 }
 

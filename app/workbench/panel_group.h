@@ -4,11 +4,11 @@
 
 #include <QLabel>
 #include <QStackedWidget>
-#include <QTabBar>
 #include <QWidget>
 
 #include "app/workbench/help_button.h"
 #include "app/workbench/layouts.h"
+#include "app/workbench/panel_tabs.h"
 #include "views/common/view.h"
 
 class QHBoxLayout;
@@ -28,27 +28,6 @@ class ViewFrame : public QStackedWidget {
 
   View* view_;
   QLabel* empty_;
-};
-
-// A tab bar whose tabs can be dragged to another area.
-class PanelTabs : public QTabBar {
-  Q_OBJECT
-
- public:
-  explicit PanelTabs(QWidget* parent = nullptr);
-  QSize tabSizeHint(int index) const override;
-  QSize minimumTabSizeHint(int index) const override { return tabSizeHint(index); }
-
- signals:
-  void draggedOut(int tab);  // of the window, and dropped where nothing took it
-
- protected:
-  void mousePressEvent(QMouseEvent* event) override;
-  void mouseMoveEvent(QMouseEvent* event) override;
-  void paintEvent(QPaintEvent* event) override;
-
- private:
-  QPoint pressed_;
 };
 
 class PanelGroup : public QWidget {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/places.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -11,8 +10,6 @@
 namespace stepscope {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("Places", text); }
-
 Place modelOf(const QDir& folder) {
   const QStringList models = folder.entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
   if (models.contains(QStringLiteral("model.onnx"))) return {folder.filePath(QStringLiteral("model.onnx")), {}};
@@ -20,9 +17,10 @@ Place modelOf(const QDir& folder) {
   const QString name = format::visible(folder.path());
   if (models.isEmpty())
     return {{},
-            tr("folder '%1': no model in it; expected a .onnx or .stepscope file, or a folder with model.onnx").arg(name)};
+            QStringLiteral("folder '%1': no model in it; expected a .onnx or .stepscope file, or a folder with model.onnx")
+                .arg(name)};
   return {{},
-          tr("folder '%1': %2 models in it, %3 the first; open one of them")
+          QStringLiteral("folder '%1': %2 models in it, %3 the first; open one of them")
               .arg(name)
               .arg(models.size())
               .arg(format::visible(models.first()))};
@@ -35,15 +33,15 @@ Place placeToOpen(const QString& path) {
   const QString absolute = QDir::cleanPath(info.absoluteFilePath());
   if (info.isDir()) return modelOf(QDir(absolute));
   const bool project = absolute.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive);
-  const QString what = project ? tr("project '%1': %2") : tr("model '%1': %2");
+  const QString what = project ? QStringLiteral("project '%1': %2") : QStringLiteral("model '%1': %2");
   const auto refuse = [&](const QString& why) { return Place{{}, what.arg(format::visible(absolute), why)}; };
-  if (!info.exists()) return refuse(tr("no such file; it was moved, or its name is another"));
+  if (!info.exists()) return refuse(QStringLiteral("no such file; it was moved, or its name is another"));
   QFile file(absolute);
   if (!file.open(QIODevice::ReadOnly))
-    return refuse(tr("%1; ask its owner for the right to read it, or copy it").arg(file.errorString()));
+    return refuse(QStringLiteral("%1; ask its owner for the right to read it, or copy it").arg(file.errorString()));
   if (info.isFile() && info.size() == 0)
-    return refuse(project ? tr("the file is empty; expected a recorded .stepscope project")
-                          : tr("the file is empty; expected an ONNX model"));
+    return refuse(project ? QStringLiteral("the file is empty; expected a recorded .stepscope project")
+                          : QStringLiteral("the file is empty; expected an ONNX model"));
   return {absolute, {}};
 }
 

@@ -145,7 +145,7 @@ void ProjectQueries::report(const QString& path) {
   threads_.read([this, path, run = run_](const QString& projectPath) {
     const auto tell = [this](const QString& text) { threads_.back([this, text] { emit failed(text); }); };
     const auto fail = [path, &tell](const std::string& why) {
-      tell(tr("report '%1': %2").arg(format::visible(path), format::visible(why)));
+      tell(QStringLiteral("report '%1': %2").arg(format::visible(path), format::visible(why)));
     };
     if (projectPath.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
     auto project = storage::Project::openReadOnly(projectPath.toStdString());

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "app/workbench/comparison_reader.h"
+#include "app/workbench/ledger_record.h"
+#include "app/workbench/project_spans.h"
 #include "storage/queries.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
@@ -17,7 +19,6 @@ namespace stepscope {
 namespace {
 
 // What the views look at; the rest stays in the file.
-constexpr int kStepsWithSpans = 20;
 constexpr std::int64_t kBatchBytes = 64 << 20, kMostRowLosses = 500, kMostStatistics = 300'000, kMostWatched = 2'000;
 
 constexpr std::size_t kMostRunsWithSettings = 200;  // the newest
@@ -62,37 +63,6 @@ void readNotes(const storage::Project& project, std::int64_t run, const std::vec
     if (!losses) continue;
     if (const auto it = losses->find(rows[i].id); it != losses->end()) *record.mutable_row_losses() = it->second;
   }
-}
-
-// The spans of the newest steps, by row id of the step.
-std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> readSpans(const storage::Project& project,
-                                                                         const std::vector<storage::StepRow>& steps) {
-  std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> out;
-  if (steps.empty()) return out;
-  const std::size_t from = steps.size() > kStepsWithSpans ? steps.size() - kStepsWithSpans : 0;
-  for (std::size_t i = from; i < steps.size(); ++i) {
-    storage::SqlLimits limits;
-    limits.rows = 200'000;
-    const auto rows = storage::runSql(
-        project, "SELECT instruction, node, begin_ns, ns, thread FROM spans WHERE step_id = " + std::to_string(steps[i].id),
-        limits);
-    if (!rows) return out;
-    const auto number = [](const storage::SqlCell& c) {
-      const auto* n = std::get_if<std::int64_t>(&c);
-      return n ? *n : 0;
-    };
-    for (const auto& row : rows->rows) {
-      if (row.size() != 5) continue;
-      snapshot::InstructionSpan span;
-      span.set_instruction(static_cast<int>(number(row[0])));
-      span.set_node(static_cast<int>(number(row[1])));
-      span.set_begin_ns(number(row[2]));
-      span.set_end_ns(number(row[2]) + number(row[3]));
-      span.set_thread(static_cast<int>(number(row[4])));
-      out[steps[i].id].push_back(span);
-    }
-  }
-  return out;
 }
 
 // The newest that is known of each value stands for it; contents are there for the inputs of a batch alone.
@@ -225,11 +195,10 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
       alert.set_instruction(a.instruction);
     }
   }
-  if (auto trials = storage::readTrials(project, run)) {
+  if (auto trials = storage::readTrials(project, run))
     for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
-  }
+  out.ledger = readLedgerReport(project, run);
   if (const auto steps = storage::readSteps(project, run)) {
-    const auto spans = readSpans(project, *steps);
     std::vector<std::shared_ptr<snapshot::StepRecord>> records;
     for (const auto& s : *steps) {
       auto record = std::make_shared<snapshot::StepRecord>();
@@ -251,10 +220,9 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
       record->set_cpu_ns(s.cpuNs);
       record->set_wait_ns(s.waitNs);
       record->set_warm_up(s.warmUp);
-      if (const auto it = spans.find(s.id); it != spans.end())
-        record->mutable_spans()->Assign(it->second.begin(), it->second.end());
       records.push_back(std::move(record));
     }
+    readSpans(project, *steps, records);
     readNotes(project, run, *steps, records);
     out.steps.assign(records.begin(), records.end());
   }
@@ -291,6 +259,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   }
   for (const auto& step : contents.steps) store.addStep(step);
   if (contents.trials.trials_size() > 0) store.findings().trials().showRecorded(contents.trials);
+  if (contents.ledger) store.findings().ledger().showRecorded(contents.ledger);
   showValues(contents, store);
   RunTimes::of(store.project()).set(contents.times);
   store.project().setRuns(contents.runs);

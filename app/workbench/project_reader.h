@@ -24,8 +24,9 @@ struct ProjectContents {
   std::vector<snapshot::Option> options;
   std::vector<snapshot::PhaseSpan> phases;
   std::vector<snapshot::Alert> alerts;
-  snapshot::TrialsReport trials;  // the newest session of them
-  std::vector<StepPtr> steps;     // the newest ones carry their spans; some what was noted of their numbers
+  snapshot::TrialsReport trials;                         // the newest session of them
+  std::shared_ptr<const snapshot::LedgerReport> ledger;  // the newest; null: none
+  std::vector<StepPtr> steps;  // the newest ones carry their spans; some what was noted of their numbers
   std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
   std::map<std::int64_t, RunStepTimes> times;  // of a step, by run

@@ -48,7 +48,7 @@ snapshot::Configure RecentFiles::lastSetUp(const QString& model) {
   const SettingsReader settings = settings_.read();
   const QByteArray text = settings.bytes(setUpKey(model));
   if (text.isEmpty() || last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) return last;
-  settings.refuse(setUpKey(model), QObject::tr("%1 bytes").arg(text.size()), QObject::tr("the set-up of a model"));
+  settings.refuse(setUpKey(model), QStringLiteral("%1 bytes").arg(text.size()), QStringLiteral("the set-up of a model"));
   return {};
 }
 

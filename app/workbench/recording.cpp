@@ -15,7 +15,7 @@ namespace stepscope {
 
 Recording::Recording(SnapshotStore& store, QObject* parent) : QObject(parent), store_(store), queries_(store, threads_) {
   connect(&threads_, &ProjectThreads::outOfMemory, this,
-          [this] { emit failed(tr("The system gave no more memory; expected enough for the project")); });
+          [this] { emit failed(QStringLiteral("The system gave no more memory; expected enough for the project")); });
   connect(&queries_, &ProjectQueries::failed, this, &Recording::failed);
   connect(&queries_, &ProjectQueries::reported, this, &Recording::reported);
   connect(&timer_, &QTimer::timeout, this, &Recording::tellState);
@@ -46,8 +46,8 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
       threads_.back([this, why] {
         recording_ = false;
         store_.project().setStartupHistory({});  // would tell of other builds than the one shown
-        emit failed(tr("Nothing is recorded: %1").arg(why));
-        emit stateChanged(tr("not recording"), QStringLiteral("error"), why);
+        emit failed(QStringLiteral("Nothing is recorded: %1").arg(why));
+        emit stateChanged(QStringLiteral("not recording"), QStringLiteral("error"), why);
       });
       return;
     }
@@ -57,9 +57,10 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
     threads_.back([this, path = started.path, projectPath, refuge = started.refuge, why] {
       queries_.setProject(path);
       if (refuge)
-        emit elsewhere(path,
-                       tr("The run is recorded in '%1', for '%2' cannot be written (%3); copy it from there to keep it")
-                           .arg(format::visible(path), format::visible(projectPath), why));
+        emit elsewhere(
+            path,
+            QStringLiteral("The run is recorded in '%1', for '%2' cannot be written (%3); copy it from there to keep it")
+                .arg(format::visible(path), format::visible(projectPath), why));
       else if (path != projectPath)
         emit besideAnother(path);
     });
@@ -157,31 +158,6 @@ bool Recording::behind() {
   return load_->tooMuch();
 }
 
-void Recording::alert(const snapshot::Alert& alert) {
-  if (!recording_) return;
-  threads_.post([alert](Core& core) {
-    if (core.recorder) core.recorder->alert(alert);
-  });
-}
-
-void Recording::trials() {
-  if (!recording_) return;
-  threads_.post([report = store_.findings().trials().report()](Core& core) {
-    if (core.recorder) core.recorder->trials(report);
-  });
-}
-
-void Recording::statistics(const snapshot::TensorData& value) {
-  if (!recording_ || !value.unavailable().empty() || value.statistics().count() == 0) return;
-  std::string now = std::to_string(value.step()) + value.statistics().SerializeAsString();
-  std::string& before = told_[value.value()];
-  if (now == before) return;
-  before = std::move(now);
-  threads_.post([step = value.step(), id = value.value(), name = value.name(), statistics = value.statistics()](Core& core) {
-    if (core.recorder) core.recorder->tensorStats(step, id, name, statistics);
-  });
-}
-
 void Recording::end(storage::RunStatus status) {
   if (!recording_) return;
   recording_ = false;
@@ -253,7 +229,7 @@ void Recording::deleteRun(qint64 run) {
       // Errors of the run itself name it.
       const auto code = newest.error().code;
       const bool named = code == storage::ErrorCode::kNotFound || code == storage::ErrorCode::kInvalidArgument;
-      threads_.back([this, run, why, named] { emit failed(named ? why : tr("run %1: %2").arg(run).arg(why)); });
+      threads_.back([this, run, why, named] { emit failed(named ? why : QStringLiteral("run %1: %2").arg(run).arg(why)); });
       return;
     }
     threads_.back([this, run, path, next = shown == run || (shown == 0 && *newest)] {
@@ -273,16 +249,17 @@ void Recording::tellState() {
     const storage::RecorderState state = core.recorder->state();
     threads_.back([this, state, path = core.path] {
       if (!recording_) return;
-      const QString tip = tr("%1\n%2 steps on disk, %3 waiting, %4 records lost")
+      const QString tip = QStringLiteral("%1\n%2 steps on disk, %3 waiting, %4 records lost")
                               .arg(format::visible(path), format::count(state.committedSteps), format::count(state.waiting),
                                    format::count(state.lost));
       using Health = storage::RecorderState::Health;
       if (state.health == Health::kRecording) {
-        emit stateChanged(state.lost > 0 ? tr("recording, records lost") : tr("recording"),
+        emit stateChanged(state.lost > 0 ? QStringLiteral("recording, records lost") : QStringLiteral("recording"),
                           state.lost > 0 ? QStringLiteral("warn") : QStringLiteral("ok"), tip);
       } else {
-        emit stateChanged(state.health == Health::kPaused ? tr("recording paused") : tr("recording stopped"),
-                          QStringLiteral("error"), format::visible(state.message) + '\n' + tip);
+        emit stateChanged(
+            state.health == Health::kPaused ? QStringLiteral("recording paused") : QStringLiteral("recording stopped"),
+            QStringLiteral("error"), format::visible(state.message) + '\n' + tip);
       }
     });
   });

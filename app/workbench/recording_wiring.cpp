@@ -71,7 +71,7 @@ void RecordingWiring::connectNotices() {
   connect(&recording_, &Recording::stateChanged, &parts_.status, &StatusLine::setRecorder);
   connect(&recording_, &Recording::failed, this, [this](const QString& text) { parts_.notice.showProblem(text, {}, {}); });
   connect(&recording_, &Recording::reported, this,
-          [this](const QString& path) { parts_.status.note(tr("Saved %1").arg(format::visible(path))); });
+          [this](const QString& path) { parts_.status.note(QStringLiteral("Saved %1").arg(format::visible(path))); });
   connect(&recording_, &Recording::opening, this, [this] {
     if (!parts_.store.readOnly()) session_.close();
   });
@@ -81,16 +81,17 @@ void RecordingWiring::connectNotices() {
   });
   connect(&recording_, &Recording::besideAnother, this, [this](const QString& path) {
     files_.note(path);
-    parts_.status.note(
-        tr("Another window records this model; this run goes into %1").arg(format::visible(path.section('/', -1))));
+    parts_.status.note(QStringLiteral("Another window records this model; this run goes into %1")
+                           .arg(format::visible(path.section('/', -1))));
   });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) { files_.note(path); });
   connect(&recording_, &Recording::damaged, this, [this](const QStringList& warnings) {
     const int more = static_cast<int>(warnings.size()) - 1;
     const QString text =
-        more > 0 ? tr("%1. What can be read is shown; %2 more in Alerts").arg(warnings.value(0), format::count(more))
-                 : tr("%1. What can be read is shown").arg(warnings.value(0));
-    parts_.notice.showProblem(text, tr("Show alerts"), [this] { parts_.board.show(QStringLiteral("alerts")); });
+        more > 0
+            ? QStringLiteral("%1. What can be read is shown; %2 more in Alerts").arg(warnings.value(0), format::count(more))
+            : QStringLiteral("%1. What can be read is shown").arg(warnings.value(0));
+    parts_.notice.showProblem(text, QStringLiteral("Show alerts"), [this] { parts_.board.show(QStringLiteral("alerts")); });
   });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/remote_host.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 
 #include "views/common/format.h"
@@ -11,8 +10,6 @@ namespace {
 
 constexpr int kNotExecutable = 126, kNotFound = 127, kSshFailed = 255;
 
-QString hostText(const char* text) { return QCoreApplication::translate("RemoteHost", text); }
-
 QString programOf(const RemoteHost& host) { return host.program.isEmpty() ? QStringLiteral("stepscope") : host.program; }
 
 }  // namespace
@@ -21,10 +18,10 @@ QString problemOf(const RemoteHost& host) {
   const auto bad = [](QChar c) { return c.isSpace() || !c.isPrint() || c == u'\'' || c == u'"'; };
   // A word that begins with a dash would be an option of ssh.
   if (host.host.isEmpty() || host.host.startsWith('-') || std::any_of(host.host.begin(), host.host.end(), bad))
-    return hostText("host '%1': no name of a machine; expected NAME or USER@NAME as ssh takes it")
+    return QStringLiteral("host '%1': no name of a machine; expected NAME or USER@NAME as ssh takes it")
         .arg(format::visible(host.host));
   if (std::any_of(host.program.begin(), host.program.end(), [](QChar c) { return !c.isPrint(); }))
-    return hostText("program '%1': no path; expected that of stepscope on the other machine")
+    return QStringLiteral("program '%1': no path; expected that of stepscope on the other machine")
         .arg(format::visible(host.program));
   return {};
 }
@@ -49,14 +46,14 @@ HostCommand workerCommand(const RemoteHost& host) {
 
 QString whyNoWorker(const RemoteHost& host, int exitCode, const QString& said) {
   const QString name = format::visible(host.host), program = format::visible(programOf(host));
-  const QString last = said.trimmed().isEmpty() ? hostText("nothing was said") : format::visible(said.trimmed());
+  const QString last = said.trimmed().isEmpty() ? QStringLiteral("nothing was said") : format::visible(said.trimmed());
   if (exitCode == kSshFailed)
-    return hostText("host '%1': not reached (%2); expected a machine that ssh logs in to without a question")
+    return QStringLiteral("host '%1': not reached (%2); expected a machine that ssh logs in to without a question")
         .arg(name, last);
   if (exitCode == kNotFound || exitCode == kNotExecutable)
-    return hostText("program '%1': not there on '%2' (%3); expected stepscope; hint: give its path in Connect…")
+    return QStringLiteral("program '%1': not there on '%2' (%3); expected stepscope; hint: give its path in Connect…")
         .arg(program, name, last);
-  return hostText("program '%1': on '%2' it ended with exit code %3 (%4); expected a worker")
+  return QStringLiteral("program '%1': on '%2' it ended with exit code %3 (%4); expected a worker")
       .arg(program, name)
       .arg(exitCode)
       .arg(last);
@@ -64,7 +61,7 @@ QString whyNoWorker(const RemoteHost& host, int exitCode, const QString& said) {
 
 QString problemOfVersion(const RemoteHost& host, const QString& version) {
   if (host.local() || version == QLatin1String(STEPSCOPE_VERSION)) return {};
-  return hostText("program '%1': on '%2' it is of version %3; expected %4, as this window")
+  return QStringLiteral("program '%1': on '%2' it is of version %3; expected %4, as this window")
       .arg(format::visible(programOf(host)), format::visible(host.host), format::visible(version),
            QStringLiteral(STEPSCOPE_VERSION));
 }

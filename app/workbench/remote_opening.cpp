@@ -28,7 +28,7 @@ RemoteOpening::RemoteOpening(const WindowParts& parts, ModelOpening& opening, Fi
   connect(&parts_.session, &ModelSession::hostChanged, this, &RemoteOpening::hostChanged);
   connect(&transfer_, &ModelTransfer::sent, this, [this](const QString& path) {
     parts_.notice.clear();
-    parts_.status.note(tr("Sent to %1").arg(format::visible(path)));
+    parts_.status.note(QStringLiteral("Sent to %1").arg(format::visible(path)));
     opening_.open(path);
   });
   connect(&opening_, &ModelOpening::sendingWanted, this, &RemoteOpening::sendData);
@@ -78,16 +78,16 @@ void RemoteOpening::hostChanged() {
   parts_.actions[QStringLiteral("send_model")]->setEnabled(!host.local());
   WorkerHost::of(parts_.store).set(host.host);
   if (host.local()) {
-    parts_.status.note(tr("Working on this machine"));
+    parts_.status.note(QStringLiteral("Working on this machine"));
     return;
   }
   remember(host);
-  parts_.status.note(tr("Connected to %1; Ctrl+O opens a model there").arg(format::visible(host.host)));
+  parts_.status.note(QStringLiteral("Connected to %1; Ctrl+O opens a model there").arg(format::visible(host.host)));
 }
 
 void RemoteOpening::askModel() {
-  askText(&parts_.window, tr("Open on %1").arg(format::visible(parts_.session.client().host().host)),
-          tr("Path of the model on that machine; a relative one begins where ssh logs in:"), lastPath_,
+  askText(&parts_.window, QStringLiteral("Open on %1").arg(format::visible(parts_.session.client().host().host)),
+          QStringLiteral("Path of the model on that machine; a relative one begins where ssh logs in:"), lastPath_,
           QStringLiteral("open_there_dialog"), [this](const QString& path) {
             lastPath_ = path;
             opening_.open(path);
@@ -96,9 +96,9 @@ void RemoteOpening::askModel() {
 
 void RemoteOpening::sendData(const QString& path) {
   const RemoteHost& host = parts_.session.client().host();
-  parts_.notice.showStop(tr("Sending %1, %2, to %3")
+  parts_.notice.showStop(QStringLiteral("Sending %1, %2, to %3")
                              .arg(format::fileName(path), format::bytes(QFileInfo(path).size()), format::visible(host.host)),
-                         tr("Cancel"), [this] {
+                         QStringLiteral("Cancel"), [this] {
                            batches_.cancel();
                            parts_.notice.clear();
                          });
@@ -106,17 +106,17 @@ void RemoteOpening::sendData(const QString& path) {
 }
 
 void RemoteOpening::askToSend() {
-  questions_.askExisting(tr("Send a model"), tr("Models (*.onnx)"), [this](const QString& path) {
+  questions_.askExisting(QStringLiteral("Send a model"), QStringLiteral("Models (*.onnx)"), [this](const QString& path) {
     qint64 bytes = 0;
     const QFileInfoList files = ModelTransfer::filesOf(path);
     for (const QFileInfo& file : files) bytes += file.size();
     const RemoteHost& host = parts_.session.client().host();
-    parts_.notice.showStop(
-        tr("Sending %1 files, %2, to %3").arg(format::count(files.size()), format::bytes(bytes), format::visible(host.host)),
-        tr("Cancel"), [this] {
-          transfer_.cancel();
-          parts_.notice.clear();
-        });
+    parts_.notice.showStop(QStringLiteral("Sending %1 files, %2, to %3")
+                               .arg(format::count(files.size()), format::bytes(bytes), format::visible(host.host)),
+                           QStringLiteral("Cancel"), [this] {
+                             transfer_.cancel();
+                             parts_.notice.clear();
+                           });
     transfer_.send(host, path);
   });
 }

@@ -83,19 +83,20 @@ void ReturnPath::offer() {
   const QString name = format::fileName(lost->path);
   QString text;
   if (lost->configuration.isEmpty()) {
-    text = tr("The window did not end as it should. %1 was open.").arg(name);
+    text = QStringLiteral("The window did not end as it should. %1 was open.").arg(name);
   } else {
-    const QString where = lost->instruction > 0 ? tr("step %1, before instruction %2").arg(lost->step).arg(lost->instruction)
-                                                : tr("step %1").arg(lost->step);
-    text = tr("The window did not end as it should. %1 was open at %2.").arg(name, where);
+    const QString where = lost->instruction > 0
+                              ? QStringLiteral("step %1, before instruction %2").arg(lost->step).arg(lost->instruction)
+                              : QStringLiteral("step %1").arg(lost->step);
+    text = QStringLiteral("The window did not end as it should. %1 was open at %2.").arg(name, where);
     if (lost->step > kMostRepeated)
-      text += ' ' + tr("Going back builds it and begins at step 0.");
+      text += ' ' + QStringLiteral("Going back builds it and begins at step 0.");
     else if (lost->step > 0)
-      text += ' ' + (lost->step == 1 ? tr("Going back runs the step again.")
-                                     : tr("Going back runs its %1 steps again.").arg(lost->step));
-    if (lost->edited) text += ' ' + tr("Values that were set by hand are not set again.");
+      text += ' ' + (lost->step == 1 ? QStringLiteral("Going back runs the step again.")
+                                     : QStringLiteral("Going back runs its %1 steps again.").arg(lost->step));
+    if (lost->edited) text += ' ' + QStringLiteral("Values that were set by hand are not set again.");
   }
-  parts_.notice.showStop(text, tr("Go back"), [this, lost = *lost] { goBack(lost); });
+  parts_.notice.showStop(text, QStringLiteral("Go back"), [this, lost = *lost] { goBack(lost); });
 }
 
 void ReturnPath::goBack(const SessionPlace& place) {

@@ -40,7 +40,7 @@ void RunCommands::connectSteps() {
     if (const int selected = parts_.selection.selection().instruction; selected >= 0) {
       session_.runTo(selected);
     } else {
-      parts_.status.note(tr("Select an instruction to run to"));
+      parts_.status.note(QStringLiteral("Select an instruction to run to"));
     }
   });
   on("abandon", [this] { session_.abandon(); });
@@ -55,21 +55,21 @@ void RunCommands::connectRuns() {
     connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
   };
   on("train", [this] {
-    askNumber(&parts_.window, tr("Train at full speed"), tr("Number of training steps:"), 100, 1'000'000,
-              [this](int n) { session_.train(n); });
+    askNumber(&parts_.window, QStringLiteral("Train at full speed"), QStringLiteral("Number of training steps:"), 100,
+              1'000'000, [this](int n) { session_.train(n); });
   });
   on("rewind", [this] {
     const int step = static_cast<int>(std::min<std::int64_t>(parts_.store.position().step(), 1'000'000'000));
-    askNumber(&parts_.window, tr("Rewind"), tr("Go back to the state before step:"), std::max(0, step - 1), step,
-              [this](int n) { session_.rewind(n); });
+    askNumber(&parts_.window, QStringLiteral("Rewind"), QStringLiteral("Go back to the state before step:"),
+              std::max(0, step - 1), step, [this](int n) { session_.rewind(n); });
   });
   on("new_run", [this] {
     emit beginningAgain();
     session_.newRun();
   });
   on("name_run", [this] {
-    askText(&parts_.window, tr("Name this run"), tr("Name in the list of runs:"), {}, QStringLiteral("name_run_dialog"),
-            [this](const QString& name) { parts_.recording.nameRun(name); });
+    askText(&parts_.window, QStringLiteral("Name this run"), QStringLiteral("Name in the list of runs:"), {},
+            QStringLiteral("name_run_dialog"), [this](const QString& name) { parts_.recording.nameRun(name); });
   });
   on("restart", [this] {
     parts_.notice.clear();

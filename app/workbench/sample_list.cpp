@@ -15,12 +15,12 @@ struct Known {
 
 // In the order in which they are offered.
 const Known kKnown[] = {
-    {"language_model", QT_TRANSLATE_NOOP("Sample", "A small transformer on sonnets")},
-    {"digits", QT_TRANSLATE_NOOP("Sample", "Handwritten digits, a small convolutional network")},
-    {"nan", QT_TRANSLATE_NOOP("Sample", "The digits with one pixel that is NaN, in step 40")},
-    {"padding", QT_TRANSLATE_NOOP("Sample", "Sentences padded to one length, labels left out where they are")},
-    {"too_large", QT_TRANSLATE_NOOP("Sample", "A network for a memory.limit that its step does not fit into")},
-    {"two_runs", QT_TRANSLATE_NOOP("Sample", "A recorded project: two runs that part")},
+    {"language_model", "A small transformer on sonnets"},
+    {"digits", "Handwritten digits, a small convolutional network"},
+    {"nan", "The digits with one pixel that is NaN, in step 40"},
+    {"padding", "Sentences padded to one length, labels left out where they are"},
+    {"too_large", "A network for a memory.limit that its step does not fit into"},
+    {"two_runs", "A recorded project: two runs that part"},
 };
 
 QString contentsOf(const QDir& folder) {
@@ -46,7 +46,7 @@ std::vector<Sample> samples() {
   std::vector<Sample> found;
   for (const Known& known : kKnown) {
     const QString name = QLatin1String(known.name), path = samplePath(name);
-    if (!path.isEmpty()) found.push_back({name, path, QCoreApplication::translate("Sample", known.detail)});
+    if (!path.isEmpty()) found.push_back({name, path, QString::fromUtf8(known.detail)});
   }
   return found;
 }

@@ -20,7 +20,7 @@ SelectCommands::SelectCommands(const WindowParts& parts) : parts_(parts), select
   on("forward", [this] { selection_.goForward(); });
   on("goto_number", [this] {
     if (!store_.plan()) return;
-    askNumber(&parts_.window, tr("Go to instruction"), tr("Number of the instruction:"),
+    askNumber(&parts_.window, QStringLiteral("Go to instruction"), QStringLiteral("Number of the instruction:"),
               std::max(0, selection_.selection().instruction), store_.plan()->size() - 1,
               [this](int n) { selection_.select(Selection::ofInstruction(n)); });
   });
@@ -42,7 +42,7 @@ void SelectCommands::selectForward() {
   if (forward >= 0) {
     selection_.select(Selection::ofNode(forward));
   } else {
-    parts_.status.note(tr("This node was not made from a forward node"));
+    parts_.status.note(QStringLiteral("This node was not made from a forward node"));
   }
 }
 
@@ -50,7 +50,7 @@ void SelectCommands::selectGradient() {
   if (!store_.graph()) return;
   const auto& gradients = store_.graph()->mirrored(selection_.selection().node);
   if (gradients.empty()) {
-    parts_.status.note(tr("No gradient flows through this node"));
+    parts_.status.note(QStringLiteral("No gradient flows through this node"));
   } else {
     selection_.select(Selection::ofNode(gradients.front()));
   }
@@ -59,7 +59,7 @@ void SelectCommands::selectGradient() {
 void SelectCommands::nextAlert() {
   const auto& alerts = store_.alerts();
   if (alerts.empty()) {
-    parts_.status.note(tr("No alerts"));
+    parts_.status.note(QStringLiteral("No alerts"));
     return;
   }
   alertPlace_ = (alertPlace_ + 1) % static_cast<int>(alerts.size());

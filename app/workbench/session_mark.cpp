@@ -34,18 +34,18 @@ QByteArray write(const SessionPlace& p) {
 std::optional<SessionPlace> read(const QString& path, QString* problem) {
   const auto refuse = [&](const QString& found) {
     if (problem)
-      *problem = QObject::tr("place '%1': found %2; expected where a window stood; it is not offered")
+      *problem = QStringLiteral("place '%1': found %2; expected where a window stood; it is not offered")
                      .arg(format::visible(path), found);
     return std::nullopt;
   };
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return refuse(file.errorString());
-  if (file.size() > kMostBytes) return refuse(QObject::tr("%1 bytes").arg(file.size()));
+  if (file.size() > kMostBytes) return refuse(QStringLiteral("%1 bytes").arg(file.size()));
   QJsonParseError error;
   const QJsonDocument document = QJsonDocument::fromJson(file.readAll(), &error);
   if (!document.isObject())
-    return refuse(document.isNull() ? QObject::tr("%1 at byte %2").arg(error.errorString()).arg(error.offset)
-                                    : QObject::tr("no JSON object"));
+    return refuse(document.isNull() ? QStringLiteral("%1 at byte %2").arg(error.errorString()).arg(error.offset)
+                                    : QStringLiteral("no JSON object"));
   const QJsonObject o = document.object();
   SessionPlace p;
   p.path = o[QStringLiteral("path")].toString();
@@ -57,8 +57,8 @@ std::optional<SessionPlace> read(const QString& path, QString* problem) {
   p.selectedValue = o[QStringLiteral("selected_value")].toInt(-1);
   p.layout = unpacked(o[QStringLiteral("layout")]);
   p.edited = o[QStringLiteral("edited")].toBool();
-  if (p.path.isEmpty()) return refuse(QObject::tr("no path"));
-  if (p.step < 0) return refuse(QObject::tr("step %1").arg(p.step));
+  if (p.path.isEmpty()) return refuse(QStringLiteral("no path"));
+  if (p.step < 0) return refuse(QStringLiteral("step %1").arg(p.step));
   return p;
 }
 

@@ -37,10 +37,11 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
 void SessionNotices::tellProblem(const QString& text, const QString& code) {
   if (code == u"worker_died") {
     parts_.notice.showProblem(
-        store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text,
-        tr("Restart worker"), [this] { session_.restart(); });
+        store_.plan() ? QStringLiteral("%1. What was shown last stays. Restarting returns to the same step.").arg(text)
+                      : text,
+        QStringLiteral("Restart worker"), [this] { session_.restart(); });
   } else if (code == u"out_of_memory" && store_.plan()) {
-    parts_.notice.showProblem(format::bytesWithin(text), tr("Fit by recompute"),
+    parts_.notice.showProblem(format::bytesWithin(text), QStringLiteral("Fit by recompute"),
                               [this] { fitByRecompute(history_.askedLimit()); });
   } else {
     parts_.notice.showProblem(text, {}, {});
@@ -49,7 +50,7 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
 
 void SessionNotices::tellAlert(const snapshot::Alert& alert) {
   if (alert.code() == "does_not_fit")
-    parts_.notice.showProblem(format::bytesWithin(format::visible(alert.message())), tr("Fit by recompute"),
+    parts_.notice.showProblem(format::bytesWithin(format::visible(alert.message())), QStringLiteral("Fit by recompute"),
                               [this] { fitByRecompute(history_.askedLimit()); });
   using B = snapshot::Breakpoint;
   if (alert.code() != "nan" && alert.code() != "inf") return;
@@ -57,20 +58,20 @@ void SessionNotices::tellAlert(const snapshot::Alert& alert) {
   const auto& all = store_.breakpoints();
   if (std::any_of(all.begin(), all.end(), [kind](const B& b) { return b.enabled() && b.condition_case() == kind; }))
     return;  // the run stops at it, and tellBreak() tells
-  const QString text = tr("Step %1: %2").arg(format::count(alert.step()), format::visible(alert.message()));
+  const QString text = QStringLiteral("Step %1: %2").arg(format::count(alert.step()), format::visible(alert.message()));
   parts_.notice.showProblem(
-      text, alert.instruction() < 0 ? QString() : tr("Show where"),
+      text, alert.instruction() < 0 ? QString() : QStringLiteral("Show where"),
       [this, step = alert.step(), instruction = alert.instruction()] { session_.goTo(step, instruction); });
 }
 
 void SessionNotices::tellBreak(const QString& reason, int instruction) {
   const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
   if (!made) {
-    parts_.status.note(tr("Stopped by %1").arg(reason));
+    parts_.status.note(QStringLiteral("Stopped by %1").arg(reason));
     return;
   }
-  const QString maker = tr("%1 %2").arg(format::count(instruction), format::visible(made->op()));
-  QString text = tr("Stopped by %1, made by %2").arg(reason, maker);
+  const QString maker = QStringLiteral("%1 %2").arg(format::count(instruction), format::visible(made->op()));
+  QString text = QStringLiteral("Stopped by %1, made by %2").arg(reason, maker);
   // The alert of it knows more: the row of the batch, say.
   const auto& alerts = store_.alerts();
   const auto told = std::find_if(alerts.rbegin(), alerts.rend(), [&](const snapshot::Alert& a) {
@@ -78,19 +79,19 @@ void SessionNotices::tellBreak(const QString& reason, int instruction) {
            (a.code() == "nan" || a.code() == "inf");
   });
   if (told != alerts.rend())
-    text = tr("Stopped in step %1: %2").arg(format::count(told->step()), format::visible(told->message()));
-  parts_.notice.showStop(text, tr("Show %1").arg(maker),
+    text = QStringLiteral("Stopped in step %1: %2").arg(format::count(told->step()), format::visible(told->message()));
+  parts_.notice.showStop(text, QStringLiteral("Show %1").arg(maker),
                          [this, instruction] { parts_.selection.select(Selection::ofInstruction(instruction)); });
 }
 
 void SessionNotices::askToRepeat(qint64 from, qint64 step, double ns) {
-  const QString took = ns > 0 ? tr(", about %1").arg(format::time(static_cast<std::int64_t>(ns))) : QString();
-  QString text = tr("The new worker stands at step %1, the last state that is kept. Step %2 is %3 steps on%4.")
+  const QString took = ns > 0 ? QStringLiteral(", about %1").arg(format::time(static_cast<std::int64_t>(ns))) : QString();
+  QString text = QStringLiteral("The new worker stands at step %1, the last state that is kept. Step %2 is %3 steps on%4.")
                      .arg(format::count(from), format::count(step), format::count(step - from), took);
-  if (session_.edited()) text += ' ' + tr("Values that were set by hand are not set again.");
-  parts_.notice.showProblem(text, tr("Run them again"), [this, from, step] {
+  if (session_.edited()) text += ' ' + QStringLiteral("Values that were set by hand are not set again.");
+  parts_.notice.showProblem(text, QStringLiteral("Run them again"), [this, from, step] {
     if (store_.position().step() == from && !store_.position().in_step()) return session_.train(step - from);
-    parts_.status.note(tr("The session has moved on since; nothing is run again"));
+    parts_.status.note(QStringLiteral("The session has moved on since; nothing is run again"));
   });
 }
 
@@ -106,9 +107,10 @@ void SessionNotices::fitByRecompute(const QString& askedLimit) {
   const snapshot::Plan& plan = store_.plan()->plan();
   const qint64 budget = limit - plan.persistent_bytes();
   if (budget <= 0) {
-    parts_.notice.showProblem(tr("recompute: parameters, optimizer state and batch alone need %1; expected less than %2")
-                                  .arg(format::bytes(plan.persistent_bytes()), format::bytes(limit)),
-                              {}, {});
+    parts_.notice.showProblem(
+        QStringLiteral("recompute: parameters, optimizer state and batch alone need %1; expected less than %2")
+            .arg(format::bytes(plan.persistent_bytes()), format::bytes(limit)),
+        {}, {});
     return;
   }
   parts_.board.show(QStringLiteral("recompute"));
@@ -121,10 +123,10 @@ void SessionNotices::tellLongWork() {
   const WorkerClient& client = session_.client();
   if (store_.workerState() == WorkerState::kUnresponsive && !session_.modelPath().isEmpty()) {
     parts_.notice.showProgress(
-        tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0,
-        tr("Restart worker"), [this] { session_.restart(); });
+        QStringLiteral("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0,
+        0, QStringLiteral("Restart worker"), [this] { session_.restart(); });
   } else if (client.busyForLong()) {
-    parts_.notice.showProgress(client.activity(), 0, 0, tr("Cancel"), [this] { session_.pause(); });
+    parts_.notice.showProgress(client.activity(), 0, 0, QStringLiteral("Cancel"), [this] { session_.pause(); });
   } else {
     parts_.notice.clearProgress();
   }

@@ -11,13 +11,14 @@ constexpr qint64 kMostBytes = 4 << 20;
 
 SourceText readLines(const QString& path) {
   const QFileInfo info(path);
-  if (!info.exists()) return {{}, QObject::tr("not found")};
-  if (!info.isFile()) return {{}, QObject::tr("not a file")};
-  if (info.size() > kMostBytes) return {{}, QObject::tr("%1 bytes; expected at most %2").arg(info.size()).arg(kMostBytes)};
+  if (!info.exists()) return {{}, QStringLiteral("not found")};
+  if (!info.isFile()) return {{}, QStringLiteral("not a file")};
+  if (info.size() > kMostBytes)
+    return {{}, QStringLiteral("%1 bytes; expected at most %2").arg(info.size()).arg(kMostBytes)};
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return {{}, file.errorString()};
   const QByteArray bytes = file.read(kMostBytes);
-  if (bytes.contains('\0')) return {{}, QObject::tr("not a text file")};
+  if (bytes.contains('\0')) return {{}, QStringLiteral("not a text file")};
   SourceText text;
   text.lines = QString::fromUtf8(bytes).split('\n');
   for (QString& line : text.lines) {

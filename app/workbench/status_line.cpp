@@ -136,77 +136,85 @@ void StatusLine::refresh() {
     where_->setText({});
     phase_->setText({});
   } else if (running) {
-    QString text =
-        strong(tr("Running")) + (goal_ > 0 ? tr(" step %1 of %2").arg(format::count(p.step()), format::count(goal_))
-                                           : tr(" step %1").arg(format::count(p.step())));
+    QString text = strong(QStringLiteral("Running")) +
+                   (goal_ > 0 ? QStringLiteral(" step %1 of %2").arg(format::count(p.step()), format::count(goal_))
+                              : QStringLiteral(" step %1").arg(format::count(p.step())));
     // Of a step that takes long the worker tells how far it is.
     if (p.in_step())
-      text += tr(" · instruction %1 of %2").arg(format::count(p.instruction()), format::count(plan->size()));
+      text += QStringLiteral(" · instruction %1 of %2").arg(format::count(p.instruction()), format::count(plan->size()));
     else if (done_ < total_)
-      text += tr(" · instruction %1 of %2").arg(format::count(done_), format::count(total_));
+      text += QStringLiteral(" · instruction %1 of %2").arg(format::count(done_), format::count(total_));
     where_->setText(text);
     if (p.in_step()) {
       const snapshot::Instruction* next = plan->instruction(p.instruction());
-      phase_->setText(tr("Phase ") + strong(next ? names::phase(next->phase()).toLower() : tr("end of step")));
+      phase_->setText(QStringLiteral("Phase ") +
+                      strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
     }
   } else if (p.in_step()) {
-    where_->setText(strong(busy ? tr("Running") : tr("Paused")) +
-                    tr(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
+    where_->setText(strong(busy ? QStringLiteral("Running") : QStringLiteral("Paused")) +
+                    QStringLiteral(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
     const snapshot::Instruction* next = plan->instruction(p.instruction());
-    phase_->setText(tr("Phase ") + strong(next ? names::phase(next->phase()).toLower() : tr("end of step")));
+    phase_->setText(QStringLiteral("Phase ") +
+                    strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
   } else {
-    where_->setText(strong(store_.readOnly() ? tr("Recorded run") : busy ? tr("Running") : tr("Ready")));
+    where_->setText(strong(store_.readOnly() ? QStringLiteral("Recorded run")
+                           : busy            ? QStringLiteral("Running")
+                                             : QStringLiteral("Ready")));
     phase_->setText({});
   }
   where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
-  step_->setText(plan && !store_.readOnly() ? tr("Step ") + strong(format::count(p.step()))
-                 : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.series().size())))
+  step_->setText(plan && !store_.readOnly() ? QStringLiteral("Step ") + strong(format::count(p.step()))
+                 : last ? QStringLiteral("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.series().size())))
                         : QString());
   // Until the step at hand has its loss, the last one stands there.
   const bool fresh = p.in_step() && p.has_loss();
   const bool hasLoss = fresh || (last && last->has_loss());
   const double loss = fresh ? p.loss() : last ? last->loss() : 0;
-  loss_->setText(hasLoss ? tr("Loss ") + strong(format::number(loss, 6)) : QString());
+  loss_->setText(hasLoss ? QStringLiteral("Loss ") + strong(format::number(loss, 6)) : QString());
   loss_->setToolTip(!hasLoss ? QString()
-                    : fresh  ? tr("%1, of this step").arg(format::numberExact(loss))
-                             : tr("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
+                    : fresh  ? QStringLiteral("%1, of this step").arg(format::numberExact(loss))
+                             : QStringLiteral("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
   QString speed;
   if (last && last->ns() > 0 && ranThrough(*last)) {
     const double seconds = static_cast<double>(last->ns()) * 1e-9;
     speed = last->tokens() > 0
-                ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + tr(" tokens/s")
-                : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + tr(" samples/s");
+                ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + QStringLiteral(" tokens/s")
+                : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + QStringLiteral(" samples/s");
   }
   speed_->setText(speed);
   if (plan) {
     const std::int64_t planned = plan->plan().arena_bytes() + plan->plan().persistent_bytes();
-    QString text = tr("Peak ") + strong(format::bytes(planned));
+    QString text = QStringLiteral("Peak ") + strong(format::bytes(planned));
     if (last && last->peak_bytes() > 0)
-      text += tr(" planned, ") + strong(format::bytes(last->peak_bytes())) + tr(" measured");
+      text += QStringLiteral(" planned, ") + strong(format::bytes(last->peak_bytes())) + QStringLiteral(" measured");
     peak_->setText(text);
     peak_->setToolTip(
-        tr("Planned: persistent %1 + arena %2. Measured: touched pages of the plan's memory.")
+        QStringLiteral("Planned: persistent %1 + arena %2. Measured: touched pages of the plan's memory.")
             .arg(format::bytesExact(plan->plan().persistent_bytes()), format::bytesExact(plan->plan().arena_bytes())));
   } else {
     peak_->setText({});
   }
   switch (store_.workerState()) {
-    case WorkerState::kNone: worker_->setText(store_.readOnly() ? dot(t.faint, tr("read-only")) : QString()); break;
-    case WorkerState::kStarting: worker_->setText(dot(t.warn, tr("worker starts"))); break;
-    case WorkerState::kIdle: worker_->setText(running ? dot(t.accent, tr("running")) : dot(t.ok, tr("worker"))); break;
+    case WorkerState::kNone:
+      worker_->setText(store_.readOnly() ? dot(t.faint, QStringLiteral("read-only")) : QString());
+      break;
+    case WorkerState::kStarting: worker_->setText(dot(t.warn, QStringLiteral("worker starts"))); break;
+    case WorkerState::kIdle:
+      worker_->setText(running ? dot(t.accent, QStringLiteral("running")) : dot(t.ok, QStringLiteral("worker")));
+      break;
     case WorkerState::kBusy:
       // The requests that a run is made of follow each other faster than they can be read; the tooltip has the present one.
-      worker_->setText(dot(t.accent, running                         ? tr("running")
-                                     : store_.workerText().isEmpty() ? tr("working")
+      worker_->setText(dot(t.accent, running                         ? QStringLiteral("running")
+                                     : store_.workerText().isEmpty() ? QStringLiteral("working")
                                                                      : store_.workerText()));
       break;
     case WorkerState::kUnresponsive:
       worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>")
-                           .arg(t.warn.name(), tr("worker does not answer · restart")));
+                           .arg(t.warn.name(), QStringLiteral("worker does not answer · restart")));
       break;
     case WorkerState::kDead:
-      worker_->setText(
-          QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.error.name(), tr("worker ended · restart")));
+      worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>")
+                           .arg(t.error.name(), QStringLiteral("worker ended · restart")));
       break;
   }
   worker_->setToolTip(store_.workerText().toHtmlEscaped());

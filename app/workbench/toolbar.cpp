@@ -35,8 +35,8 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   menu_ = new QToolButton;
   menu_->setIcon(icon(QStringLiteral("menu")));
   menu_->setIconSize({m.icon, m.icon});
-  menu_->setToolTip(tr("All commands"));
-  menu_->setAccessibleName(tr("Menu"));
+  menu_->setToolTip(QStringLiteral("All commands"));
+  menu_->setAccessibleName(QStringLiteral("Menu"));
   menu_->setPopupMode(QToolButton::InstantPopup);
   layout->addWidget(menu_);
   layout->addWidget(button(QStringLiteral("open")));
@@ -52,38 +52,38 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
                                                          letters.horizontalAdvance(actions_[QStringLiteral("run")]->text()));
   runningShown_.setSingleShot(true);
   connect(&runningShown_, &QTimer::timeout, this, &Toolbar::showRunning);
-  device_ = new LabelButton(tr("Device"));
+  device_ = new LabelButton(QStringLiteral("Device"));
   device_->setObjectName(QStringLiteral("tool_device"));
-  device_->setAccessibleName(tr("Device and precision"));
-  device_->setToolTip(tr("Where the step runs, and in which precision; opens the set-up"));
+  device_->setAccessibleName(QStringLiteral("Device and precision"));
+  device_->setToolTip(QStringLiteral("Where the step runs, and in which precision; opens the set-up"));
   connect(device_, &QAbstractButton::clicked, actions_[QStringLiteral("configure")], &QAction::trigger);
   device_->hide();
   layout->addWidget(device_);
   layout->addSpacing(4);
-  options_ = new LabelButton(tr("Optimisations"));
+  options_ = new LabelButton(QStringLiteral("Optimisations"));
   options_->setIcon(icon(QStringLiteral("options")));
-  options_->setToolTip(tr("Every option, what it changed, and its switch"));
+  options_->setToolTip(QStringLiteral("Every option, what it changed, and its switch"));
   connect(options_, &QAbstractButton::clicked, actions_[QStringLiteral("options")], &QAction::trigger);
   layout->addWidget(options_);
   layout->addSpacing(4);
-  breakOn_ = new LabelButton(tr("Break on"));
-  breakOn_->setToolTip(tr("What stops a run besides breakpoints on instructions"));
+  breakOn_ = new LabelButton(QStringLiteral("Break on"));
+  breakOn_->setToolTip(QStringLiteral("What stops a run besides breakpoints on instructions"));
   layout->addWidget(breakOn_);
   layout->addStretch(1);
   alerts_ = new LabelButton({});
   alerts_->setBoxed(false);
-  alerts_->setAccessibleName(tr("Alerts"));
+  alerts_->setAccessibleName(QStringLiteral("Alerts"));
   connect(alerts_, &QAbstractButton::clicked, actions_[QStringLiteral("next_alert")], &QAction::trigger);
   alerts_->hide();
   layout->addWidget(alerts_);
-  layout_ = new LabelButton(tr("Layout"));
-  layout_->setToolTip(tr("Where the views stand"));
+  layout_ = new LabelButton(QStringLiteral("Layout"));
+  layout_->setToolTip(QStringLiteral("Where the views stand"));
   layout->addWidget(layout_);
   layout->addSpacing(2);
-  export_ = new LabelButton(tr("Export"));
+  export_ = new LabelButton(QStringLiteral("Export"));
   export_->setIcon(icon(QStringLiteral("export")));
   export_->setBoxed(false);
-  export_->setToolTip(tr("Reports and pictures"));
+  export_->setToolTip(QStringLiteral("Reports and pictures"));
   layout->addWidget(export_);
 }
 
@@ -92,8 +92,8 @@ QToolButton* Toolbar::button(const QString& id) {
   QAction* action = actions_[id];
   // A style sheet cannot widen the gap between icon and text.
   QString text = action->text();
-  if (id == u"run_here") text = tr("Run to…");
-  if (id == u"open") text = tr("Open");
+  if (id == u"run_here") text = QStringLiteral("Run to…");
+  if (id == u"open") text = QStringLiteral("Open");
   action->setIconText(' ' + text);
   made->setDefaultAction(action);
   made->setObjectName(QStringLiteral("tool_") + id);
@@ -114,7 +114,7 @@ void Toolbar::setMenus(QMenu* main, QMenu* breakOn, QMenu* layouts, QMenu* expor
 }
 
 void Toolbar::setOptions(int on, int total) {
-  options_->setValue(total > 0 ? tr("%1 of %2 on").arg(on).arg(total) : QString());
+  options_->setValue(total > 0 ? QStringLiteral("%1 of %2 on").arg(on).arg(total) : QString());
   fitTexts();
 }
 
@@ -138,8 +138,8 @@ void Toolbar::setAlerts(int warnings, int errors) {
   const QColor colour = errors > 0 ? Tokens::current().error : Tokens::current().warn;
   alerts_->setIcon(icon(QStringLiteral("warning"), colour));
   alerts_->setColour(colour);
-  alerts_->setText(n == 1 ? tr("1 alert") : tr("%1 alerts").arg(n));
-  alerts_->setToolTip(tr("%1 errors, %2 warnings; click selects the next").arg(errors).arg(warnings));
+  alerts_->setText(n == 1 ? QStringLiteral("1 alert") : QStringLiteral("%1 alerts").arg(n));
+  alerts_->setToolTip(QStringLiteral("%1 errors, %2 warnings; click selects the next").arg(errors).arg(warnings));
   alerts_->setVisible(n > 0);
   alerts_->updateGeometry();
   fitTexts();

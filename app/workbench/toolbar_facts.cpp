@@ -37,7 +37,8 @@ void ToolbarFacts::updateOptions() {
     return QString();
   };
   const QString device = value("device").toUpper(), precision = value("precision");
-  const QString where = device.isEmpty() || precision.isEmpty() ? device + precision : tr("%1 · %2").arg(device, precision);
+  const QString where =
+      device.isEmpty() || precision.isEmpty() ? device + precision : QStringLiteral("%1 · %2").arg(device, precision);
   parts_.status.setDevice(where);
   toolbar_.setDevice(where);
 }
@@ -76,7 +77,10 @@ void ToolbarFacts::updateBreakOn() {
     nan = nan || (b.condition_case() == snapshot::Breakpoint::kNan && b.enabled());
     inf = inf || (b.condition_case() == snapshot::Breakpoint::kNewInf && b.enabled());
   }
-  toolbar_.setBreakOn(nan && inf ? tr("NaN, Inf") : nan ? tr("NaN") : inf ? tr("Inf") : tr("nothing"));
+  toolbar_.setBreakOn(nan && inf ? QStringLiteral("NaN, Inf")
+                      : nan      ? QStringLiteral("NaN")
+                      : inf      ? QStringLiteral("Inf")
+                                 : QStringLiteral("nothing"));
 }
 
 }  // namespace stepscope

@@ -50,7 +50,7 @@ void ViewCommands::connectGroups() {
       if (View* view = viewWithGroups())
         (view->*what)();
       else
-        parts_.status.note(tr("Groups are those of Graph and Model; neither is shown"));
+        parts_.status.note(QStringLiteral("Groups are those of Graph and Model; neither is shown"));
     });
   };
   groups("enter_group", &View::enterGroup);
@@ -86,8 +86,9 @@ void ViewCommands::connectPictures() {
   connect(parts_.actions[QStringLiteral("picture_save")], &QAction::triggered, this, [this] {
     View* active = parts_.board.activeView();
     if (!active) return;
-    questions_.askToSave(tr("Picture of %1").arg(active->title()), active->objectName() + QStringLiteral(".png"),
-                         tr("Pictures (*.png *.svg *.pdf)"), [this, view = QPointer<View>(active)](const QString& path) {
+    questions_.askToSave(QStringLiteral("Picture of %1").arg(active->title()), active->objectName() + QStringLiteral(".png"),
+                         QStringLiteral("Pictures (*.png *.svg *.pdf)"),
+                         [this, view = QPointer<View>(active)](const QString& path) {
                            if (view) savePicture(*view, path);
                          });
   });
@@ -95,14 +96,14 @@ void ViewCommands::connectPictures() {
     View* view = parts_.board.activeView();
     if (!view) return;
     copyPicture(*view);
-    parts_.status.note(tr("The picture of %1 is in the clipboard").arg(view->title()));
+    parts_.status.note(QStringLiteral("The picture of %1 is in the clipboard").arg(view->title()));
   });
 }
 
 void ViewCommands::savePicture(View& view, const QString& path) {
   const QString why = writePicture(view, path);
   if (why.isEmpty())
-    parts_.status.note(tr("Saved %1").arg(format::visible(path)));
+    parts_.status.note(QStringLiteral("Saved %1").arg(format::visible(path)));
   else
     parts_.notice.showProblem(why, {}, {});
 }
@@ -128,7 +129,8 @@ void ViewCommands::scaleText(double factor) {
   font.setPointSizeF(size);
   QApplication::setFont(font);
   settings_.set(QStringLiteral("text_scale"), size / base);
-  parts_.status.note(tr("Text at %1 %; the layout follows when the window is opened again").arg(qRound(100 * size / base)));
+  parts_.status.note(
+      QStringLiteral("Text at %1 %; the layout follows when the window is opened again").arg(qRound(100 * size / base)));
 }
 
 }  // namespace stepscope

@@ -18,8 +18,8 @@ void WindowMenus::addViews() {
   for (const ViewEntry& entry : viewList()) {
     const QString id = QString::fromLatin1(entry.id), title = QString::fromUtf8(entry.title);
     if (id == u"start") continue;
-    QAction* action =
-        parts_.actions.add(QStringLiteral("view_") + id, QStringLiteral("Views"), title, tr("Show the view %1").arg(title));
+    QAction* action = parts_.actions.add(QStringLiteral("view_") + id, QStringLiteral("Views"), title,
+                                         QStringLiteral("Show the view %1").arg(title));
     connect(action, &QAction::triggered, this, [this, id] { emit viewWanted(id); });
   }
 }
@@ -27,8 +27,9 @@ void WindowMenus::addViews() {
 void WindowMenus::addLayouts() {
   int number = 0;
   for (const ViewLayout& layout : shippedLayouts()) {
-    QAction* action = parts_.actions.add(QStringLiteral("layout_") + layout.name.toLower(), QStringLiteral("Layouts"),
-                                         tr("Layout %1").arg(layout.name), tr("Arrange the views for this work"));
+    QAction* action =
+        parts_.actions.add(QStringLiteral("layout_") + layout.name.toLower(), QStringLiteral("Layouts"),
+                           QStringLiteral("Layout %1").arg(layout.name), QStringLiteral("Arrange the views for this work"));
     action->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(++number)));
     connect(action, &QAction::triggered, this, [this, name = layout.name] { emit layoutWanted(name); });
   }
@@ -37,7 +38,7 @@ void WindowMenus::addLayouts() {
 QMenu* WindowMenus::mainMenu() {
   auto* main = new QMenu(&parts_.window);
   for (const char* group : {"File", "Run", "Select", "View", "Views", "Tools", "Help"}) {
-    QMenu* menu = main->addMenu(tr(group));
+    QMenu* menu = main->addMenu(QString::fromUtf8(group));
     menu->setToolTipsVisible(true);  // they say what an action that is not offered waits for
     for (QAction* action : parts_.actions.all()) {
       if (Actions::groupOf(action) == QLatin1String(group)) menu->addAction(action);
@@ -51,10 +52,10 @@ QMenu* WindowMenus::breakMenu() {
   const auto breakOn = [this, menu](const QString& text, bool nan, bool inf) {
     menu->addAction(text, this, [this, nan, inf] { emit breakOnWanted(nan, inf); });
   };
-  breakOn(tr("NaN and new infinities"), true, true);
-  breakOn(tr("NaN"), true, false);
-  breakOn(tr("New infinities"), false, true);
-  breakOn(tr("Nothing"), false, false);
+  breakOn(QStringLiteral("NaN and new infinities"), true, true);
+  breakOn(QStringLiteral("NaN"), true, false);
+  breakOn(QStringLiteral("New infinities"), false, true);
+  breakOn(QStringLiteral("Nothing"), false, false);
   menu->addSeparator();
   menu->addAction(parts_.actions[QStringLiteral("breakpoint_add")]);
   return menu;

@@ -79,25 +79,26 @@ void WishWiring::connectBreakpoints() {
 void WishWiring::connectArrays() {
   Wishes& wishes = parts_.wishes;
   ModelSession& session = parts_.session;
-  const QString filter = tr("NumPy array (*.npy)");
+  const QString filter = QStringLiteral("NumPy array (*.npy)");
   connect(&wishes, &Wishes::saveTensor, this, [this, filter, &session](int value) {
-    questions_.askToSave(tr("Save tensor"), QStringLiteral("tensor.npy"), filter,
+    questions_.askToSave(QStringLiteral("Save tensor"), QStringLiteral("tensor.npy"), filter,
                          [&session, value](const QString& path) { session.saveTensor(value, path); });
   });
   connect(&wishes, &Wishes::loadTensor, this, [this, filter, &session](int value, const QString& path) {
     const auto load = [&session, value](const QString& file) { session.loadTensor(value, file); };
     if (!path.isEmpty()) return load(path);
-    questions_.askExisting(tr("Load contents"), filter, load);
+    questions_.askExisting(QStringLiteral("Load contents"), filter, load);
   });
   connect(&wishes, &Wishes::compareWithFile, this, [this, filter, &session](int value, const QString& path) {
     const auto compare = [&session, value](const QString& file) { session.compareWithFile(value, file); };
     if (!path.isEmpty()) return compare(path);
-    questions_.askExisting(tr("Compare with an array"), filter, compare);
+    questions_.askExisting(QStringLiteral("Compare with an array"), filter, compare);
   });
   connect(&wishes, &Wishes::compareWithValue, &session, &ModelSession::compareWithValue);
   connect(&wishes, &Wishes::keepTensor, &session, &ModelSession::keepTensor);
   connect(parts_.actions[QStringLiteral("save_state")], &QAction::triggered, this, [this, &session] {
-    questions_.askToSave(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"),
+    questions_.askToSave(QStringLiteral("Save parameters"), QStringLiteral("state.safetensors"),
+                         QStringLiteral("Safetensors (*.safetensors)"),
                          [&session](const QString& path) { session.saveState(path); });
   });
 }
@@ -121,14 +122,15 @@ void WishWiring::connectProject() {
   connect(&wishes, &Wishes::cancelSql, &queries, &ProjectQueries::cancelSql);
   connect(&wishes, &Wishes::compareRuns, &queries, &ProjectQueries::compare);
   connect(&wishes, &Wishes::openOtherProject, this, [this] {
-    questions_.askToOpen(tr("Compare with a run of another project"), {}, tr("Projects (*.stepscope)"),
+    questions_.askToOpen(QStringLiteral("Compare with a run of another project"), {},
+                         QStringLiteral("Projects (*.stepscope)"),
                          [this](const QString& path) { parts_.recording.queries().listOtherRuns(path); });
   });
   connect(&wishes, &Wishes::openRun, this, [this](qint64 run) {
     if (parts_.store.readOnly()) {
       parts_.recording.open(parts_.store.project().projectPath(), run);
     } else {
-      parts_.status.note(tr("Open the project file to look at an earlier run"));
+      parts_.status.note(QStringLiteral("Open the project file to look at an earlier run"));
     }
   });
 }
@@ -138,12 +140,12 @@ void WishWiring::connectReports() {
                                  std::pair("report_json", "report.json"), std::pair("report_csv", "report.csv"),
                                  std::pair("report_trace", "report.trace.json")}) {
     connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, [this, name = QString::fromLatin1(name)] {
-      questions_.askToSave(tr("Report"), name, tr("Report (*.%1)").arg(name.section('.', 1)),
+      questions_.askToSave(QStringLiteral("Report"), name, QStringLiteral("Report (*.%1)").arg(name.section('.', 1)),
                            [this](const QString& path) { parts_.recording.queries().report(path); });
     });
   }
   connect(&parts_.wishes, &Wishes::exportTable, this, [this](const QString& name, const QString& csv) {
-    questions_.askToSave(tr("Export table"), name, tr("Comma separated (*.csv)"),
+    questions_.askToSave(QStringLiteral("Export table"), name, QStringLiteral("Comma separated (*.csv)"),
                          [this, csv](const QString& path) { saveTable(path, csv); });
   });
 }
@@ -151,7 +153,7 @@ void WishWiring::connectReports() {
 void WishWiring::saveTable(const QString& path, const QString& csv) {
   QFile file(path);
   if (!file.open(QIODevice::WriteOnly) || file.write(csv.toUtf8()) < 0 || !file.flush())
-    parts_.notice.showProblem(tr("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
+    parts_.notice.showProblem(QStringLiteral("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
 }
 
 }  // namespace stepscope

@@ -60,7 +60,7 @@ void WorkerClient::setHost(const RemoteHost& host) {
 
 void WorkerClient::start() {
   // Asked of nobody since the last one died: the new one does not know of it.
-  if (!alive_ && !pending_.empty()) end(tr("the worker is not running"), false);
+  if (!alive_ && !pending_.empty()) end(QStringLiteral("the worker is not running"), false);
   alive_ = true;
   setState(WorkerState::kStarting);
   heard_.start();
@@ -72,7 +72,7 @@ void WorkerClient::start() {
   QMetaObject::invokeMethod(pipe_, [this, program = program_, arguments = arguments_] { pipe_->start(program, arguments); });
   snapshot::Request hello;
   hello.mutable_hello()->set_protocol(1);
-  request(std::move(hello), tr("starting the worker"), [this](const Delivery& d) {
+  request(std::move(hello), QStringLiteral("starting the worker"), [this](const Delivery& d) {
     if (d.response->has_hello()) greetedBy(d);
   });
 }
@@ -99,7 +99,7 @@ quint64 WorkerClient::request(snapshot::Request request, const QString& what, Ca
     QMetaObject::invokeMethod(
         this,
         [this] {
-          if (!alive_) end(tr("the worker is not running"), false);
+          if (!alive_) end(QStringLiteral("the worker is not running"), false);
         },
         Qt::QueuedConnection);
     return id;
@@ -162,7 +162,7 @@ QString WorkerClient::activity() const {
   const Pending* pending = shown();
   if (!pending) return {};
   const qint64 ms = pending->since.elapsed();
-  return ms < kLongMs ? pending->what : tr("%1, %2 s").arg(pending->what).arg(ms / 1000);
+  return ms < kLongMs ? pending->what : QStringLiteral("%1, %2 s").arg(pending->what).arg(ms / 1000);
 }
 
 void WorkerClient::takeIn() {

@@ -43,7 +43,8 @@ struct Golden {
       tolerances;                // largest absolute difference, by "grad/NAME", "state/NAME", "state2/NAME", "output/NAME"
   std::set<std::string> unused;  // parameters whose gradient PyTorch did not even make (None)
   GoldenDraws draws = GoldenDraws::kUnknown;
-  double gradientFactor = 1;  // the gradients are those of the loss times this: 1 / N in a run that accumulates N steps
+  std::vector<std::string> notes;  // what of the program in PyTorch is not kept, in words
+  double gradientFactor = 1;       // the gradients are those of the loss times this: 1 / N in a run that accumulates N steps
 };
 
 // Skipped: the user's options leave it out.

@@ -63,6 +63,7 @@ struct LedgerAdvice {
 
 struct Ledger {
   std::int64_t step = 0, ns = 0;
+  int steps = 1;  // that were measured, of which this is the one with the median time
   std::string signature;
   std::vector<LedgerLine> lines;
   std::vector<LedgerAdvice> advice;  // largest gain first

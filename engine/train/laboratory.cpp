@@ -10,6 +10,7 @@
 #include "engine/lab/capacity.h"
 #include "engine/lab/first_cause.h"
 #include "engine/lab/gradcheck.h"
+#include "engine/lab/ledger_steps.h"
 #include "engine/lab/precision_study.h"
 #include "engine/lab/trials.h"
 #include "engine/plan/fits.h"
@@ -251,6 +252,19 @@ Result<std::vector<std::int64_t>> Laboratory::bufferBytes() {
   SS_ASSIGN(subject.batch, comingBatch());
   SS_ASSIGN(const auto side, SideStep::make(subject));
   return stepscope::bufferBytes(*side, subject.batch);
+}
+
+Result<Ledger> Laboratory::ledger(const snapshot::GetLedger& question) {
+  SS_TRY(needsTraining("ledger", "whole steps are measured"));
+  if (question.steps() < 0 || question.steps() > kMostLedgerSteps)
+    return invalid(fmt::format("ledger: found {} steps; expected 1 to {}, or 0", question.steps(), kMostLedgerSteps));
+  SideSubject subject;
+  subject.model = plans_.model();
+  subject.request = request_();
+  SS_ASSIGN(subject.batch, comingBatch());
+  subject.start = startOfStep();
+  subject.cancelled = &context_.cancelled;
+  return measureLedger(std::move(subject), question.steps(), context_.log.observer().progress);
 }
 
 Result<GoldenReport> Laboratory::compareWithGolden(const Golden& golden, std::int64_t batches) {

@@ -21,6 +21,7 @@ namespace stepscope {
 
 struct BisectQuestion;
 struct BisectReport;
+struct Ledger;
 struct EvaluatedBatch;
 struct Evaluation;
 
@@ -66,6 +67,10 @@ class Laboratory {
   // What every buffer of the plan really takes of its planned bytes, by its index; -1 for those that are not the arena's own
   // (engine/lab/buffer_bytes.h). Runs the coming step, or the begun one from its start, beside the session.
   Result<std::vector<std::int64_t>> bufferBytes();
+
+  // What the coming step, or the begun one from its start, is spent on (engine/lab/ledger_steps.h). Costs a build beside the
+  // run, and state and arena once more.
+  Result<Ledger> ledger(const snapshot::GetLedger& question);
 
   // Loss and metrics of `batches` entries of the data (0: all of them; of synthetic data 8), from the first on, by a graph
   // of its own that shares the parameters: Dropout hands on, BatchNormalization uses its running statistics

@@ -80,4 +80,75 @@ snapshot::GoldenComparison goldenAnswer(const GoldenReport& report, const Sessio
   return out;
 }
 
+snapshot::LedgerReport ledgerAnswer(const Ledger& ledger) {
+  snapshot::LedgerReport out;
+  out.set_step(ledger.step);
+  out.set_ns(ledger.ns);
+  out.set_steps(ledger.steps);
+  out.set_signature(toUtf8(ledger.signature));
+  for (const LedgerLine& line : ledger.lines) {
+    snapshot::LedgerEntry& entry = *out.add_lines();
+    entry.set_instruction(line.instruction);
+    entry.set_phase(toUtf8(line.phase));
+    entry.set_module(toUtf8(line.module));
+    entry.set_op(toUtf8(line.op));
+    entry.set_label(toUtf8(line.label));
+    entry.set_source(toUtf8(line.source));
+    entry.set_flops_useful(line.flops.useful);
+    entry.set_flops_padding(line.flops.padding);
+    entry.set_flops_ignored(line.flops.ignored);
+    entry.set_flops_recomputed(line.flops.recomputed);
+    entry.set_bytes_payload(line.bytes.payload);
+    entry.set_bytes_cast(line.bytes.cast);
+    entry.set_bytes_layout(line.bytes.layout);
+    entry.set_bytes_copy(line.bytes.copy);
+    entry.set_ns_kernel(line.time.kernel);
+    entry.set_ns_gap(line.time.gap);
+    entry.set_ns_waiting(line.time.waiting);
+    entry.set_roof_ns(line.roofNs);
+  }
+  for (const LedgerAdvice& advice : ledger.advice) {
+    snapshot::LedgerAdvice& entry = *out.add_advice();
+    entry.set_spent(advice.spent);
+    entry.set_change(advice.change);
+    entry.set_option(advice.option);
+    entry.set_value(advice.value);
+    entry.set_gain_ns(advice.gainNs);
+    entry.set_trial(toUtf8(advice.trial));
+  }
+  return out;
+}
+
+snapshot::BisectFinding bisectAnswer(const BisectReport& report) {
+  snapshot::BisectFinding out;
+  out.set_step(report.step);
+  out.set_batch(toUtf8(report.batch));
+  out.set_tolerance(report.tolerance);
+  out.set_candidates(static_cast<int>(report.candidates));
+  out.set_tried(report.tried);
+  out.set_differs(report.differs);
+  out.set_error(report.all.error);
+  out.set_worst(toUtf8(report.all.what));
+  for (const BisectOption& option : report.options) {
+    snapshot::BisectOption& entry = *out.add_options();
+    entry.set_name(option.name);
+    entry.set_reference(toUtf8(option.reference));
+    entry.set_value(toUtf8(option.value));
+  }
+  out.set_options_error(report.found.error);
+  out.set_options_worst(toUtf8(report.found.what));
+  out.set_value(toUtf8(report.value));
+  out.set_label(toUtf8(report.label));
+  out.set_module(toUtf8(report.module));
+  out.set_source(toUtf8(report.source));
+  out.set_value_error(report.valueError);
+  for (const std::string& node : report.nodes) out.add_nodes(toUtf8(node));
+  out.set_file(toUtf8(report.file.string()));
+  out.set_data(toUtf8(report.data.string()));
+  out.set_shown(report.shown);
+  out.set_shown_error(report.shownError);
+  out.set_note(toUtf8(report.note));
+  return out;
+}
+
 }  // namespace stepscope

@@ -53,6 +53,42 @@ Status SessionService::gradcheck(const snapshot::Request& request) {
   return answer(request.id(), std::move(response), true);
 }
 
+Status SessionService::ledger(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  SS_ASSIGN(const Ledger ledger, session_->lab().ledger(request.ledger()));
+  snapshot::Response response;
+  *response.mutable_ledger() = ledgerAnswer(ledger);
+  return answer(request.id(), std::move(response), true);
+}
+
+// A model whose inputs have no symbol is planned with the extents it has.
+Status SessionService::capacity(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  snapshot::GetCapacity question = request.capacity();
+  auto report = session_->lab().capacity(question);
+  if (!report && report.error().code == ErrorCode::kNotFound && question.dimension() == "batch") {
+    question.clear_dimension();
+    report = session_->lab().capacity(question);
+  }
+  if (!report) return tl::make_unexpected(report.error());
+  snapshot::Response response;
+  *response.mutable_capacity() = std::move(*report);
+  return answer(request.id(), std::move(response), true);
+}
+
+Status SessionService::bisect(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  BisectQuestion question;
+  if (request.bisect().tolerance() != 0) question.tolerance = request.bisect().tolerance();
+  if (!(question.tolerance > 0 && question.tolerance < 1))
+    return invalid(fmt::format("bisect: found a tolerance of {}; expected a number between 0 and 1", question.tolerance));
+  question.file = std::filesystem::path(request.bisect().file());
+  SS_ASSIGN(const BisectReport report, session_->lab().bisect(question));
+  snapshot::Response response;
+  *response.mutable_bisect() = bisectAnswer(report);
+  return answer(request.id(), std::move(response), true);
+}
+
 // The captured state is that of step 0 with the captured data.
 Status SessionService::golden(const snapshot::Request& request) {
   SS_TRY(needPlan());
@@ -65,9 +101,12 @@ Status SessionService::golden(const snapshot::Request& request) {
   }
   if (!captured) return answer(request.id(), std::move(response), true);
   comparison.set_captured(true);
+  for (const std::string& note : captured->notes) comparison.add_notes(toUtf8(note));
   const std::string data = (folder / "batches.npz").string();
   std::error_code error;
-  if (!std::filesystem::equivalent(session_->options().data, data, error))
+  if (captured->losses.empty() && captured->gradients.empty())
+    comparison.set_unchecked("the capture has neither losses nor gradients of PyTorch");
+  else if (!std::filesystem::equivalent(session_->options().data, data, error))
     comparison.set_unchecked(
         toUtf8(fmt::format("data '{}': not that of the capture; expected '{}'", session_->options().data, data)));
   else if (session_->nextStep() != 0)
@@ -77,7 +116,7 @@ Status SessionService::golden(const snapshot::Request& request) {
   const auto report = session_->lab().compareWithGolden(*captured);
   if (!report && report.error().code == ErrorCode::kCancelled) return tl::make_unexpected(report.error());
   if (report)
-    comparison = goldenAnswer(*report, *session_);
+    comparison.MergeFrom(goldenAnswer(*report, *session_));
   else
     comparison.set_unchecked(toUtf8(report.error().message));
   return answer(request.id(), std::move(response), true);

@@ -288,6 +288,9 @@ Status SessionService::handle(const snapshot::Request& request) {
     case R::kRecompute: return recompute(request);
     case R::kPrecision: return precision(request);
     case R::kTrials: return trials(request);
+    case R::kLedger: return ledger(request);
+    case R::kCapacity: return capacity(request);
+    case R::kBisect: return bisect(request);
     case R::kGolden: return golden(request);
     case R::kGradcheck: return gradcheck(request);
     case R::kSaveState:

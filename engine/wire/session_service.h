@@ -40,6 +40,9 @@ class SessionService {
   Status recompute(const snapshot::Request& request);
   Status precision(const snapshot::Request& request);
   Status trials(const snapshot::Request& request);
+  Status ledger(const snapshot::Request& request);
+  Status capacity(const snapshot::Request& request);
+  Status bisect(const snapshot::Request& request);
   Status golden(const snapshot::Request& request);
   Status gradcheck(const snapshot::Request& request);
   Status fetch(const snapshot::Request& request);

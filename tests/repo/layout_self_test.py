@@ -157,7 +157,8 @@ class Others(Tree):
         files = {"app/workbench/a.cpp": "if (e.message.starts_with(\"run '\")) return;\nif (e.code == Code::kNotFound) return;\n"}
         files |= {"views/a/b.cpp": 'bool v = b->decision().starts_with("view");\nbool w = path.startsWith(folder);\n'}
         files |= {"engine/a.cpp": 'bool v = error.message.starts_with("a");\n'}
-        self.reports("prose", files, "app/workbench/a.cpp:1:", "views/a/b.cpp:1:")
+        files |= {"views/a/c.cpp": 'label->setText(tr("Run"));\nlabel->setText(QStringLiteral("Run"));\nstr("Run");\n'}
+        self.reports("prose", files, "app/workbench/a.cpp:1:", "views/a/b.cpp:1:", "views/a/c.cpp:1:")
 
     def test_sizes(self):
         self.reports("sizes", {"a.h": "x" * 3_000_000, "b.h": ""}, "a.h: 3000000 bytes")

@@ -118,14 +118,18 @@ PROSE = re.compile(
     r"(?:starts_with|ends_with|contains|find|rfind|startsWith|endsWith)\("
 )
 
+TRANSLATED = re.compile(r"(?<![\w.>])tr\(|QT_TRANSLATE_NOOP|QCoreApplication::translate")
+
 
 def check_prose(root, files):
-    """What the window decides on is a field of a message, never words that people read."""
+    """What the window decides on is a field of a message, never words that people read. Those are said in one language."""
     for name in files:
         if name.startswith(("app/workbench/", "views/")) and name.endswith((".cpp", ".h")):
             for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), 1):
                 if PROSE.search(line.split("//")[0]):
                     yield f"{name}:{number}: {line.strip()}; expected a field that says it: a code, an enum, a name"
+                if TRANSLATED.search(line.split("//")[0]):
+                    yield f"{name}:{number}: {line.strip()}; expected QStringLiteral: there is no translator"
 
 
 CHECKS = {

@@ -299,7 +299,7 @@ class CompareTest : public QObject {
     QCOMPARE(stops.around(2), (PassStages::Range{"load", "pre-grad passes/fold"}));
     QCOMPARE(stops.around(3), (PassStages::Range{"pre-grad passes/fold", "pre-grad passes/fold"}));
     QCOMPARE(stops.around(1), (PassStages::Range{"load", "pre-grad passes"}));
-    QSignalSpy shown(&stops, &PassStages::wanted), opened(&desk.wishes, &Wishes::command);
+    QSignalSpy shown(&desk.wishes, &Wishes::showStop), opened(&desk.wishes, &Wishes::command);
     QMenu again;
     view.fillMenu(again, 2);
     again.findChild<QMenu*>(QStringLiteral("pass_near_misses"))->actions()[1]->trigger();

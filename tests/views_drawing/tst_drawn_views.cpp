@@ -268,6 +268,54 @@ class DrawnViewsTest : public QObject {
   }
 
   // Somebody who stops in a step and reads for a minute finds what ran, not the minute.
+  void timelineHasRowsOfWhatADeviceRecorded() {
+    Window w;
+    w.fill(2);
+    auto record = std::make_shared<snapshot::StepRecord>(*w.store.steps().back());
+    const snapshot::InstructionSpan& span = record->spans(0);
+    snapshot::DeviceWork& device = *record->mutable_device();
+    device.add_kernels()->set_name("softmax");
+    for (int stream = 0; stream < 2; ++stream) {
+      snapshot::DeviceRecord& made = *device.add_records();
+      made.set_kind(stream == 0 ? snapshot::DeviceRecord::KERNEL : snapshot::DeviceRecord::COPY_IN);
+      made.set_kernel(stream == 0 ? 0 : -1);
+      made.set_instruction(span.instruction());
+      made.set_stream(stream);
+      made.set_called_ns(span.begin_ns() + 10 * stream);
+      made.set_returned_ns(span.begin_ns() + 10 * stream + 5);
+      made.set_begin_ns(span.begin_ns() + 100);
+      made.set_end_ns(span.begin_ns() + 200);
+    }
+    const auto plain = TimelineModel::make({w.store.steps().back()}, w.store.plan(), w.store.graph());
+    QVERIFY(plain->work().empty());
+    const auto model = TimelineModel::make({record}, w.store.plan(), w.store.graph());
+    QCOMPARE(model->rows().size(), plain->rows().size() + 3);  // the calls, and two streams
+    const std::vector<int> work = model->workOf(span.instruction());
+    QCOMPARE(work, (std::vector<int>{0, 1}));
+    for (const int i : work) {
+      const TimelineWork& of = model->work()[static_cast<std::size_t>(i)];
+      const TimelineRow &calls = model->rows()[static_cast<std::size_t>(of.callRow)],
+                        &stream = model->rows()[static_cast<std::size_t>(of.row)];
+      QVERIFY(calls.kind == TimelineRow::Kind::kCalls && stream.kind == TimelineRow::Kind::kStream);
+      QCOMPARE(stream.thread, i);
+      QCOMPARE(calls.slices[static_cast<std::size_t>(of.callSlice)].end, of.record.returned_ns());
+      QCOMPARE(stream.slices[static_cast<std::size_t>(of.slice)].begin, of.record.begin_ns());
+    }
+    QCOMPARE(QString::fromStdString(model->work()[0].kernel.name()), QStringLiteral("softmax"));
+    // The instruction is found where the plan ran it.
+    int row = -1, slice = -1;
+    QVERIFY(model->find(span.instruction(), &row, &slice));
+    QVERIFY(model->rows()[static_cast<std::size_t>(row)].kind == TimelineRow::Kind::kInstructions);
+    // An arrow leads from the call to the kernel.
+    TimelineCanvas canvas;
+    canvas.resize(900, 400);
+    canvas.setModel(model);
+    canvas.showInstruction(span.instruction());
+    const QImage before = canvas.grab().toImage();
+    canvas.setSelected(span.instruction(), {});
+    QVERIFY(canvas.grab().toImage() != before);
+  }
+
   void timelineShowsTheWorkBesideTheWaiting() {
     constexpr std::int64_t kMinute = 60'000'000'000;
     Window w;

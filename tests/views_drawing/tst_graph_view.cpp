@@ -174,6 +174,39 @@ class GraphViewTest : public QObject {
     QVERIFY(!casts->isChecked());
   }
 
+  // At 100 % both columns of a group do not fit into a narrow panel: who steps into it sees both all the same.
+  void steppingIntoAGroupShowsBothItsColumns() {
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    canvas.zoomBy(100 / canvas.zoomPercent());
+    int closed = -1;
+    for (std::size_t i = 0; i < canvas.scene()->boxes.size() && closed < 0; ++i) {
+      const SceneBox& box = canvas.scene()->boxes[i];
+      if (box.kind != BoxKind::kClosedGroup || box.gradient || box.folded > 1) continue;
+      for (const SceneBox& other : canvas.scene()->boxes)
+        if (other.kind == BoxKind::kClosedGroup && other.gradient && other.group == box.group) closed = static_cast<int>(i);
+    }
+    QVERIFY(closed >= 0);
+    const int group = canvas.scene()->boxes[static_cast<std::size_t>(closed)].group;
+    canvas.showBox(closed);
+    const BoxF at = canvas.scene()->boxes[static_cast<std::size_t>(closed)].at;
+    QTest::mouseDClick(&canvas, Qt::LeftButton, {}, canvas.viewport().toPixel(QPointF(at.centerX(), at.y + 12)).toPoint());
+    QVERIFY(settle(view));
+    int columns = 0;
+    for (const int open : canvas.scene()->openGroups) {
+      const SceneBox& box = canvas.scene()->boxes[static_cast<std::size_t>(open)];
+      if (box.group != group) continue;
+      ++columns;
+      const QRectF on = canvas.viewport().toPixel(QRectF(box.at.x, box.at.y, box.at.w, box.at.h));
+      QVERIFY2(on.left() >= 0 && on.right() <= canvas.width(),
+               qPrintable(QStringLiteral("%1 to %2").arg(on.left()).arg(on.right())));
+    }
+    QCOMPARE(columns, 2);
+    QVERIFY(canvas.zoomPercent() >= 41.9);  // names can be read
+  }
+
   void phasesAskForWhatIsNotThereAndShowTheDifference() {
     Window w;
     w.fill(2);

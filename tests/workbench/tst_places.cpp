@@ -81,7 +81,7 @@ class PlacesTest : public QObject {
       w.loop().act([&] { emit strip->chosen(stops[i], stops[i - 1]); });
       QVERIFY(w.loop().wait([&] { return w->store().graphOf(stops[i]) && w->store().graphOf(stops[i - 1]); }));
       QVERIFY(w.loop().wait([&] { return !graph->busy(); }) && w.settled());
-      QVERIFY(graph->headerText().contains(tr("changes from %1 to %2").arg(stops[i - 1], stops[i])));
+      QVERIFY(graph->headerText().contains(QStringLiteral("changes from %1 to %2").arg(stops[i - 1], stops[i])));
       // Counted beside the view, by ids.
       std::set<int> old, now;
       for (const auto& node : w->store().graphOf(stops[i - 1])->graph().nodes()) old.insert(node.id());
@@ -97,7 +97,8 @@ class PlacesTest : public QObject {
       removed = removed || gone > 0;
       changed = changed || marked[Difference::kChanged] > 0;
       const double turned = swapped(before, nodePlaces(*graph));
-      QVERIFY2(turned < 0.05, qPrintable(tr("%1: %2 of what both have changes its order").arg(stops[i]).arg(turned)));
+      QVERIFY2(turned < 0.05,
+               qPrintable(QStringLiteral("%1: %2 of what both have changes its order").arg(stops[i]).arg(turned)));
       if (passes == 1) w.picture(QStringLiteral("slider-pass"));
     }
     QVERIFY(passes >= 3 && removed && changed);
@@ -167,11 +168,11 @@ class PlacesTest : public QObject {
       w->store().addStep(slow);
     }
     w.loop().act([&] { w->session().restart(); });
-    QVERIFY(w.loop().wait([&] { return w->notice().text().contains(tr("last state that is kept")); }, 20'000));
+    QVERIFY(w.loop().wait([&] { return w->notice().text().contains(QStringLiteral("last state that is kept")); }, 20'000));
     QVERIFY(w.settled());
     const std::int64_t at = w->store().position().step();
     QVERIFY2(at <= last && !w->session().running(), "nothing runs before it is asked for");
-    QVERIFY2(w->notice().text().contains(tr("steps on, about")), qPrintable(w->notice().text()));
+    QVERIFY2(w->notice().text().contains(QStringLiteral("steps on, about")), qPrintable(w->notice().text()));
     w.picture(QStringLiteral("long-repeat"));
     auto* again = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
     QVERIFY(again && again->isVisible());

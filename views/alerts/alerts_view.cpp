@@ -11,19 +11,22 @@ namespace stepscope {
 
 AlertsView::AlertsView(const ViewContext& context, QWidget* parent)
     : TablePanel(
-          context, QStringLiteral("alerts"), tr("Alerts"),
-          {{tr("Severity"),
-            tr("Error: results are wrong or missing. Warning: likely not what was meant. Info: worth knowing."), false, 6},
-           {tr("Code"), tr("Stable name of the kind of alert, usable in filters and SQL"), false, 11},
-           {tr("Step"), tr("Micro step in which it was found; before the first step: build"), true, 5},
-           {tr("Where"), tr("Node, value or instruction it was first seen at"), false, 22},
-           {tr("Message"), tr("What was found, and what to do"), false, 30}},
+          context, QStringLiteral("alerts"), QStringLiteral("Alerts"),
+          {{QStringLiteral("Severity"),
+            QStringLiteral("Error: results are wrong or missing. Warning: likely not what was meant. Info: worth knowing."),
+            false, 6},
+           {QStringLiteral("Code"), QStringLiteral("Stable name of the kind of alert, usable in filters and SQL"), false,
+            11},
+           {QStringLiteral("Step"), QStringLiteral("Micro step in which it was found; before the first step: build"), true,
+            5},
+           {QStringLiteral("Where"), QStringLiteral("Node, value or instruction it was first seen at"), false, 22},
+           {QStringLiteral("Message"), QStringLiteral("What was found, and what to do"), false, 30}},
           parent),
       go_(new QToolButton(this)) {
-  go_->setText(tr("Go to its step"));
+  go_->setText(QStringLiteral("Go to its step"));
   go_->setObjectName(QStringLiteral("alert_go"));
-  go_->setToolTip(
-      tr("Goes back to the step of the chosen alert and runs it up to the instruction; also double click or Enter"));
+  go_->setToolTip(QStringLiteral(
+      "Goes back to the step of the chosen alert and runs it up to the instruction; also double click or Enter"));
   go_->hide();
   connect(go_, &QToolButton::clicked, this, [this] { activated(chosenRow()); });
   connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AlertsView::updateGo);
@@ -35,8 +38,8 @@ AlertsView::AlertsView(const ViewContext& context, QWidget* parent)
 
 QString AlertsView::emptyText() const {
   if (!store().alerts().empty()) return {};
-  return store().plan() ? tr("No alerts.\nNaN, new infinities, non-determinism and lost records appear here.")
-                        : tr("No model is open.\nOpen one (Ctrl+O): its alerts appear here.");
+  return store().plan() ? QStringLiteral("No alerts.\nNaN, new infinities, non-determinism and lost records appear here.")
+                        : QStringLiteral("No model is open.\nOpen one (Ctrl+O): its alerts appear here.");
 }
 
 void AlertsView::refill() {
@@ -49,25 +52,26 @@ void AlertsView::refill() {
     row.target.value = alert.value();
     row.target.instruction = alert.instruction();
     const int severity = alert.severity();
-    const QString word = severity == snapshot::Alert::ERROR     ? tr("error")
-                         : severity == snapshot::Alert::WARNING ? tr("warning")
-                                                                : tr("info");
+    const QString word = severity == snapshot::Alert::ERROR     ? QStringLiteral("error")
+                         : severity == snapshot::Alert::WARNING ? QStringLiteral("warning")
+                                                                : QStringLiteral("info");
     TableCell first(word, -severity);
     first.role = severity == snapshot::Alert::ERROR     ? QStringLiteral("error")
                  : severity == snapshot::Alert::WARNING ? QStringLiteral("warn")
                                                         : QStringLiteral("muted");
     const QString message = format::visible(alert.message());
-    QString where = tr("build");
+    QString where = QStringLiteral("build");
     if (graph && graph->node(alert.node())) {
       where = names::node(*graph, alert.node());
     } else if (graph && graph->value(alert.value())) {
       where = names::value(*graph, alert.value());
     } else if (alert.instruction() >= 0) {
-      where = tr("instruction %1").arg(alert.instruction());
+      where = QStringLiteral("instruction %1").arg(alert.instruction());
     }
     row.cells = {first,
                  format::visible(alert.code()),
-                 {alert.step() < 0 ? tr("build") : format::count(alert.step()), QVariant::fromValue<qint64>(alert.step())},
+                 {alert.step() < 0 ? QStringLiteral("build") : format::count(alert.step()),
+                  QVariant::fromValue<qint64>(alert.step())},
                  where,
                  {message, message, message}};
     rows.push_back(std::move(row));

@@ -19,16 +19,18 @@ constexpr std::size_t kMostSteps = 500;  // to choose from
 
 BatchView::BatchView(const ViewContext& context, QWidget* parent)
     : TablePanel(
-          context, QStringLiteral("batch"), tr("Batch"),
-          {{tr("Input"), tr("Name of the graph input; click shows its elements"), false, 9},
-           {tr("Shape, type"), tr("Extents of this batch"), false, 13},
-           {tr("Meaning"), tr("How the input is used, as far as the graph tells"), false, 12},
-           {tr("Min"), tr("Smallest finite element"), true, 5},
-           {tr("Max"), tr("Largest finite element"), true, 5},
-           {tr("Zeros"), tr("Share of elements that are zero; for a mask: of masked places; for token ids: often padding"),
+          context, QStringLiteral("batch"), QStringLiteral("Batch"),
+          {{QStringLiteral("Input"), QStringLiteral("Name of the graph input; click shows its elements"), false, 9},
+           {QStringLiteral("Shape, type"), QStringLiteral("Extents of this batch"), false, 13},
+           {QStringLiteral("Meaning"), QStringLiteral("How the input is used, as far as the graph tells"), false, 12},
+           {QStringLiteral("Min"), QStringLiteral("Smallest finite element"), true, 5},
+           {QStringLiteral("Max"), QStringLiteral("Largest finite element"), true, 5},
+           {QStringLiteral("Zeros"),
+            QStringLiteral("Share of elements that are zero; for a mask: of masked places; for token ids: often padding"),
             true, 5},
-           {tr("Negative"), tr("Share of negative elements; for labels: of places that the loss leaves out"), true, 5},
-           {tr("NaN, Inf"), tr("Elements that are not finite"), true, 5}},
+           {QStringLiteral("Negative"),
+            QStringLiteral("Share of negative elements; for labels: of places that the loss leaves out"), true, 5},
+           {QStringLiteral("NaN, Inf"), QStringLiteral("Elements that are not finite"), true, 5}},
           parent),
       source_(store()),
       steps_(new QComboBox),
@@ -71,8 +73,9 @@ BatchView::BatchView(const ViewContext& context, QWidget* parent)
 void BatchView::makePages() {
   const Metrics m = Metrics::current();
   steps_->setObjectName(QStringLiteral("batch_step"));
-  steps_->setAccessibleName(tr("Step whose batch is shown"));
-  steps_->setToolTip(tr("Steps that recorded their batch; how often they do is a matter of the option record.batch"));
+  steps_->setAccessibleName(QStringLiteral("Step whose batch is shown"));
+  steps_->setToolTip(
+      QStringLiteral("Steps that recorded their batch; how often they do is a matter of the option record.batch"));
   steps_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   auto* line = new QHBoxLayout;
   line->setContentsMargins(qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.6 * m.unit), 0);
@@ -80,9 +83,10 @@ void BatchView::makePages() {
   line->addStretch(1);
   body()->insertLayout(0, line);
   connect(steps_, &QComboBox::activated, this, [this](int i) { choose(steps_->itemData(i).toLongLong()); });
-  for (const QString& title : {tr("Density"), tr("Contents"), tr("Worst row")}) tabs_->addTab(title);
+  for (const QString& title : {QStringLiteral("Density"), QStringLiteral("Contents"), QStringLiteral("Worst row")})
+    tabs_->addTab(title);
   tabs_->setObjectName(QStringLiteral("quiet_tabs"));
-  tabs_->setAccessibleName(tr("What is shown of the batch"));
+  tabs_->setAccessibleName(QStringLiteral("What is shown of the batch"));
   tabs_->setDrawBase(false);
   tabs_->setExpanding(false);
   tabs_->setUsesScrollButtons(false);
@@ -116,13 +120,16 @@ void BatchView::makePages() {
 }
 
 QString BatchView::headerText() const {
-  if (source_.recorded()) return tr("step %1: %2").arg(source_.step()).arg(format::visible(source_.recorded()->batch()));
-  return store().steps().empty() ? QString() : tr("last: %1").arg(format::visible(store().steps().back()->batch()));
+  if (source_.recorded())
+    return QStringLiteral("step %1: %2").arg(source_.step()).arg(format::visible(source_.recorded()->batch()));
+  return store().steps().empty() ? QString()
+                                 : QStringLiteral("last: %1").arg(format::visible(store().steps().back()->batch()));
 }
 
 QString BatchView::emptyText() const {
-  return store().graph() ? QString()
-                         : tr("No model is open.\nOpen one (Ctrl+O): the batch of the present step appears here.");
+  return store().graph()
+             ? QString()
+             : QStringLiteral("No model is open.\nOpen one (Ctrl+O): the batch of the present step appears here.");
 }
 
 void BatchView::showEvent(QShowEvent* event) {
@@ -161,9 +168,9 @@ void BatchView::choose(std::int64_t step) {
 void BatchView::fillSteps() {
   const std::vector<StepPtr> recorded = recordedBatches(store(), kMostSteps);
   steps_->clear();
-  if (!store().readOnly()) steps_->addItem(tr("Present batch"), -1);
+  if (!store().readOnly()) steps_->addItem(QStringLiteral("Present batch"), -1);
   for (const StepPtr& step : recorded)
-    steps_->addItem(tr("Step %1   %2").arg(step->step()).arg(format::visible(step->batch())),
+    steps_->addItem(QStringLiteral("Step %1   %2").arg(step->step()).arg(format::visible(step->batch())),
                     QVariant::fromValue<qint64>(step->step()));
   steps_->setCurrentIndex(std::max(0, chosen_ < 0 ? 0 : steps_->findData(QVariant::fromValue<qint64>(chosen_))));
   steps_->setVisible(!recorded.empty());
@@ -231,7 +238,7 @@ void BatchView::refill() {
     const auto* info = batch::info(store(), id);
     row.cells = {names::value(*store().graph(), id),
                  shapeOf(id),
-                 {info ? format::visible(info->role()) : tr("set by the training"),
+                 {info ? format::visible(info->role()) : QStringLiteral("set by the training"),
                   {},
                   info ? format::visible(info->reason()) : QString()}};
     if (const auto* s = source_.statistics(id)) {

@@ -56,10 +56,10 @@ ContentsPage::ContentsPage(const ViewContext& context, const BatchSource& source
       tokenTable_(new TokenTable(this)),
       pictures_(new PictureGrid) {
   caption_->setFitContents(true);
-  caption_->setAccessibleName(tr("Shown input"));
+  caption_->setAccessibleName(QStringLiteral("Shown input"));
   tokens_->setModel(tokenTable_);
   tokens_->setObjectName(QStringLiteral("batch_tokens"));
-  tokens_->setAccessibleName(tr("Elements beside their mask"));
+  tokens_->setAccessibleName(QStringLiteral("Elements beside their mask"));
   dress(*tokens_);
   auto* scroll = new QScrollArea;
   scroll->setFrameShape(QFrame::NoFrame);
@@ -155,27 +155,29 @@ void ContentsPage::refresh() {
   pages_->setVisible(pictures || table);
   caption_->begin();
   if (input < 0) {
-    caption_->paragraph(Details::quiet(tr("The model has no inputs.")));
+    caption_->paragraph(Details::quiet(QStringLiteral("The model has no inputs.")));
   } else if (!source_.live() && values.count() == 0) {
     caption_->paragraph(Details::quiet(
         !source_.recorded()
-            ? tr("No batch was recorded: the option record.batch is off, or an older version wrote the file.")
+            ? QStringLiteral("No batch was recorded: the option record.batch is off, or an older version wrote the file.")
         : source_.kept(input)
-            ? tr("Of the contents nothing was kept: the option record.batch.bytes says how many bytes of each input are.")
-            : tr("This step recorded nothing of %1.").arg(names::value(*store.graph(), input))));
+            ? QStringLiteral(
+                  "Of the contents nothing was kept: the option record.batch.bytes says how many bytes of each input are.")
+            : QStringLiteral("This step recorded nothing of %1.").arg(names::value(*store.graph(), input))));
   } else if (values.count() == 0) {
     const TensorPtr known = store.tensor(input);
-    caption_->paragraph(Details::quiet(known && !known->unavailable().empty() ? format::visible(known->unavailable())
-                                                                              : tr("No batch was fed yet: run or step.")));
+    caption_->paragraph(Details::quiet(known && !known->unavailable().empty()
+                                           ? format::visible(known->unavailable())
+                                           : QStringLiteral("No batch was fed yet: run or step.")));
   } else if (pictures) {
     const int labels = batch::labelsOf(store, input);
     pictures_->set(values, TensorValues(labels < 0 ? nullptr : contents(labels)), worst_);
     pages_->setCurrentIndex(1);
-    QString text = tr("%1: %2 of %3 samples")
+    QString text = QStringLiteral("%1: %2 of %3 samples")
                        .arg(names::value(*store.graph(), input))
                        .arg(pictures_->pictures())
                        .arg(values.tensor()->dims(0));
-    if (labels >= 0) text += tr(", below each its %1").arg(names::value(*store.graph(), labels));
+    if (labels >= 0) text += QStringLiteral(", below each its %1").arg(names::value(*store.graph(), labels));
     caption_->paragraph(Details::quiet(text));
   } else if (table) {
     const int mask = batch::maskOf(store, input);
@@ -186,20 +188,21 @@ void ContentsPage::refresh() {
     pages_->setCurrentIndex(0);
     goToWanted();
     QString text = names::value(*store.graph(), input);
-    if (beside.count() > 0) text += tr(": in brackets where %1 is 0").arg(names::value(*store.graph(), mask));
+    if (beside.count() > 0) text += QStringLiteral(": in brackets where %1 is 0").arg(names::value(*store.graph(), mask));
     if (values.extent().size() == 2 && tokenTable_->rowCount() < values.tensor()->dims(0))
-      text += tr("; the first %1 of %2 rows").arg(tokenTable_->rowCount()).arg(values.tensor()->dims(0));
+      text += QStringLiteral("; the first %1 of %2 rows").arg(tokenTable_->rowCount()).arg(values.tensor()->dims(0));
     caption_->paragraph(Details::quiet(text));
   } else if (!source_.live() && partly(values)) {
     caption_->paragraph(Details::quiet(
-        tr("%1: only its first %2 of %3 were kept, less than one sample. The option record.batch.bytes keeps more.")
+        QStringLiteral(
+            "%1: only its first %2 of %3 were kept, less than one sample. The option record.batch.bytes keeps more.")
             .arg(names::value(*store.graph(), input),
                  format::bytes(static_cast<std::int64_t>(values.tensor()->data().size())),
                  format::bytes(wholeBytes(values)))));
   } else {
-    caption_->paragraph(
-        Details::quiet(tr("%1: neither images of 1 or 3 channels nor integers in rows. The view Tensor shows its elements.")
-                           .arg(names::value(*store.graph(), input))));
+    caption_->paragraph(Details::quiet(
+        QStringLiteral("%1: neither images of 1 or 3 channels nor integers in rows. The view Tensor shows its elements.")
+            .arg(names::value(*store.graph(), input))));
   }
   caption_->end();
 }

@@ -16,10 +16,10 @@ DensityPage::DensityPage(const ViewContext& context, QWidget* parent)
     : QWidget(parent), context_(context), gauges_(new GaugeList), cost_(new Details), decisions_(new Details) {
   gauges_->setObjectName(QStringLiteral("batch_gauges"));
   cost_->setFitContents(true);
-  cost_->setAccessibleName(tr("What padding costs"));
+  cost_->setAccessibleName(QStringLiteral("What padding costs"));
   cost_->hide();
   decisions_->setFitContents(true);
-  decisions_->setAccessibleName(tr("Decisions"));
+  decisions_->setAccessibleName(QStringLiteral("Decisions"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -45,29 +45,32 @@ void DensityPage::fillCost() {
   bool heading = false;
   for (const PaddingCost::Of& of : cost.inputs) {
     if (of.ns <= 0) continue;
-    if (!heading) cost_->heading(tr("What it costs"));
+    if (!heading) cost_->heading(QStringLiteral("What it costs"));
     heading = true;
     const QString name = Details::link(Selection::ofValue(of.value), format::visible(of.input));
-    cost_->row(of.labels ? tr("ignored labels") : tr("padding"),
-               Details::strong(tr("at least %1 of a step").arg(format::time(of.ns))) +
-                   Details::quiet(tr(", %1 of its %2: ")
+    cost_->row(of.labels ? QStringLiteral("ignored labels") : QStringLiteral("padding"),
+               Details::strong(QStringLiteral("at least %1 of a step").arg(format::time(of.ns))) +
+                   Details::quiet(QStringLiteral(", %1 of its %2: ")
                                       .arg(format::percent(static_cast<double>(of.ns), static_cast<double>(cost.stepNs)),
                                            format::time(cost.stepNs))) +
                    name);
     if (of.labels)
-      cost_->row(QString(), Details::quiet(tr("Places that the loss ignores are computed up to the loss all the same; "
-                                              "fewer of them, or rows that are chosen before the last product, spare it.")));
+      cost_->row(QString(), Details::quiet(QStringLiteral(
+                                "Places that the loss ignores are computed up to the loss all the same; "
+                                "fewer of them, or rows that are chosen before the last product, spare it.")));
     else if (of.cutNs > 0)
-      cost_->row(QString(), Details::quiet(tr("The longest row has %1 of %2: data cut there spare at least %3 a step.")
-                                               .arg(of.longest)
-                                               .arg(of.length)
-                                               .arg(format::time(of.cutNs))));
+      cost_->row(QString(),
+                 Details::quiet(QStringLiteral("The longest row has %1 of %2: data cut there spare at least %3 a step.")
+                                    .arg(of.longest)
+                                    .arg(of.length)
+                                    .arg(format::time(of.cutNs))));
     else
-      cost_->row(QString(), Details::quiet(tr("One row fills all %1 places: rows of like length in one batch spare most "
-                                              "of it.")
-                                               .arg(of.length)));
+      cost_->row(QString(),
+                 Details::quiet(QStringLiteral("One row fills all %1 places: rows of like length in one batch spare most "
+                                               "of it.")
+                                    .arg(of.length)));
   }
-  if (heading) cost_->row(QString(), Details::quiet(tr("The graph paints it: heat “time for padding”.")));
+  if (heading) cost_->row(QString(), Details::quiet(QStringLiteral("The graph paints it: heat “time for padding”.")));
   cost_->end();
   cost_->setVisible(heading);
 }
@@ -76,12 +79,13 @@ void DensityPage::fillDecisions() {
   const SnapshotStore& store = context_.store;
   decisions_->begin();
   if (store.steps().empty()) {
-    decisions_->paragraph(Details::quiet(tr("No step ran yet: the gauges stand after the first one.")));
+    decisions_->paragraph(Details::quiet(QStringLiteral("No step ran yet: the gauges stand after the first one.")));
   } else if (store.steps().back()->densities_size() == 0) {
     decisions_->paragraph(Details::quiet(
-        store.readOnly() ? tr("No density was recorded: no input has one, or an older version wrote the file.")
-                         : tr("No input has a density: no mask, no label that the loss ignores, no padding value. The "
-                              "setting pad INPUT=ID names one.")));
+        store.readOnly()
+            ? QStringLiteral("No density was recorded: no input has one, or an older version wrote the file.")
+            : QStringLiteral("No input has a density: no mask, no label that the loss ignores, no padding value. The "
+                             "setting pad INPUT=ID names one.")));
   }
   // What the build said of its inputs, and which passes were decided by one of them.
   const std::vector<int> inputs = batch::inputs(store);
@@ -92,7 +96,7 @@ void DensityPage::fillDecisions() {
       for (const int id : inputs)
         about = about || note.find('\'' + store.graph()->value(id)->name() + '\'') != std::string::npos;
       if (!about) continue;
-      if (!heading) decisions_->heading(tr("Decided when this was built"));
+      if (!heading) decisions_->heading(QStringLiteral("Decided when this was built"));
       heading = true;
       decisions_->row(format::visible(span.name()), Details::text(format::visible(note)));
     }

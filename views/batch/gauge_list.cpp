@@ -21,8 +21,8 @@ QString averageLength(const snapshot::InputDensity& d) {
 }
 
 QString kindText(const snapshot::InputDensity& d) {
-  if (d.kind() == "labels") return QObject::tr("label density");
-  return d.kind() == "mask" ? QObject::tr("mask density") : QObject::tr("token density");
+  if (d.kind() == "labels") return QStringLiteral("label density");
+  return d.kind() == "mask" ? QStringLiteral("mask density") : QStringLiteral("token density");
 }
 
 double shareOf(const snapshot::InputDensity& d) {
@@ -37,13 +37,14 @@ std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_
     const auto worst = worstRow(steps[i]->row_losses(), 0);
     if (!worst) continue;
     gauge.history.push_back(std::isfinite(worst->loss) ? worst->loss : 0);
-    gauge.text = QObject::tr("%1, mean %2").arg(format::number(worst->loss, 4), format::number(worst->mean, 4));
-    gauge.tip = QObject::tr("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2")
-                    .arg(format::count(worst->counted))
-                    .arg(steps[i]->step());
+    gauge.text = QStringLiteral("%1, mean %2").arg(format::number(worst->loss, 4), format::number(worst->mean, 4));
+    gauge.tip =
+        QStringLiteral("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2")
+            .arg(format::count(worst->counted))
+            .arg(steps[i]->step());
   }
   if (gauge.history.empty()) return std::nullopt;
-  gauge.title = QObject::tr("worst row");
+  gauge.title = QStringLiteral("worst row");
   return gauge;
 }
 
@@ -69,19 +70,19 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
     gauges.push_back(std::move(gauge));
   };
   count(
-      QObject::tr("samples"), [](const snapshot::StepRecord& s) { return s.samples(); },
-      QObject::tr("Extent of the first axis of the first input"));
+      QStringLiteral("samples"), [](const snapshot::StepRecord& s) { return s.samples(); },
+      QStringLiteral("Extent of the first axis of the first input"));
   count(
-      QObject::tr("tokens"), [](const snapshot::StepRecord& s) { return s.tokens(); },
-      QObject::tr("Samples times their length, padding counted"));
+      QStringLiteral("tokens"), [](const snapshot::StepRecord& s) { return s.tokens(); },
+      QStringLiteral("Samples times their length, padding counted"));
   for (const snapshot::InputDensity& d : last.densities()) {
     const int value = idOf(d.input());
     const QString name = format::visible(d.input());
     Gauge density{
-        QObject::tr("%1 of %2").arg(kindText(d), name),
-        QObject::tr("%1 of %2")
+        QStringLiteral("%1 of %2").arg(kindText(d), name),
+        QStringLiteral("%1 of %2")
             .arg(format::percent(static_cast<double>(d.valid()), static_cast<double>(d.total())), format::count(d.total())),
-        QObject::tr("%1 of %2 elements are data: %3")
+        QStringLiteral("%1 of %2 elements are data: %3")
             .arg(format::count(d.valid()), format::count(d.total()), format::visible(d.reason())),
         shareOf(d),
         {},
@@ -98,9 +99,9 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
                    1,
                    value};
     Gauge length{
-        QObject::tr("lengths of %1").arg(name),
-        QObject::tr("%1 … %2, mean %3").arg(format::count(d.shortest()), format::count(d.longest()), averageLength(d)),
-        QObject::tr("Valid elements per row: shortest, longest and mean of %1 rows; the curve is the longest")
+        QStringLiteral("lengths of %1").arg(name),
+        QStringLiteral("%1 … %2, mean %3").arg(format::count(d.shortest()), format::count(d.longest()), averageLength(d)),
+        QStringLiteral("Valid elements per row: shortest, longest and mean of %1 rows; the curve is the longest")
             .arg(format::count(d.rows())),
         d.rows() > 0 && d.total() > 0 ? static_cast<double>(d.longest() * d.rows()) / static_cast<double>(d.total()) : -1,
         {},
@@ -125,7 +126,7 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
 }
 
 GaugeList::GaugeList(QWidget* parent) : QWidget(parent) {
-  setAccessibleName(tr("Gauges of the batch"));
+  setAccessibleName(QStringLiteral("Gauges of the batch"));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -210,7 +211,7 @@ bool GaugeList::event(QEvent* event) {
   if (row >= 0) {
     const Gauge& g = gauges_[static_cast<std::size_t>(row)];
     tip = g.title + '\n' + g.text + '\n' + g.tip;
-    if (g.history.size() > 1) tip += '\n' + tr("The curve: the last %1 steps, from 0").arg(g.history.size());
+    if (g.history.size() > 1) tip += '\n' + QStringLiteral("The curve: the last %1 steps, from 0").arg(g.history.size());
   }
   QToolTip::showText(help->globalPos(),
                      tip.isEmpty() ? tip : QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()),

@@ -55,7 +55,7 @@ std::vector<QImage> makePictures(const TensorValues& pixels, std::size_t most) {
 }
 
 PictureGrid::PictureGrid(QWidget* parent) : QWidget(parent) {
-  setAccessibleName(tr("Images of the batch"));
+  setAccessibleName(QStringLiteral("Images of the batch"));
   QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Minimum);
   policy.setHeightForWidth(true);
   setSizePolicy(policy);
@@ -93,7 +93,7 @@ QSize PictureGrid::sizeHint() const { return {20 * Metrics::current().unit, heig
 
 QString PictureGrid::caption(int sample) const {
   const QString number = labels_.count() > sample ? labels_.text(sample) : QString();
-  return sample == worst_ ? (number.isEmpty() ? tr("worst") : tr("%1, worst").arg(number)) : number;
+  return sample == worst_ ? (number.isEmpty() ? QStringLiteral("worst") : QStringLiteral("%1, worst").arg(number)) : number;
 }
 
 void PictureGrid::paintEvent(QPaintEvent*) {
@@ -123,8 +123,9 @@ bool PictureGrid::event(QEvent* event) {
             row = (help->pos().y() - m.padding / 2) / (cell().height() + qRound(1.7 * m.unit));
   const int sample = row * columns(width()) + column;
   const bool there = help->pos().x() >= m.padding && column < columns(width()) && sample >= 0 && sample < pictures();
-  const QString label = there && labels_.count() > sample ? tr(", label %1").arg(labels_.text(sample)) : QString();
-  QToolTip::showText(help->globalPos(), there ? tr("Sample %1%2").arg(sample).arg(label) : QString(), this);
+  const QString label =
+      there && labels_.count() > sample ? QStringLiteral(", label %1").arg(labels_.text(sample)) : QString();
+  QToolTip::showText(help->globalPos(), there ? QStringLiteral("Sample %1%2").arg(sample).arg(label) : QString(), this);
   return true;
 }
 

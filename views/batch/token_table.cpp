@@ -42,7 +42,9 @@ QVariant TokenTable::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole: return out ? QStringLiteral("(%1)").arg(tokens_.text(at)) : tokens_.text(at);
     case Qt::ToolTipRole: {
-      const QString what = out ? tr("left out") : mask_.count() > 0 || padding_ ? tr("data") : QString();
+      const QString what = out                             ? QStringLiteral("left out")
+                           : mask_.count() > 0 || padding_ ? QStringLiteral("data")
+                                                           : QString();
       return QStringLiteral("[%1, %2] = %3  %4").arg(index.row()).arg(index.column()).arg(tokens_.text(at), what);
     }
     case Qt::TextAlignmentRole: return QVariant(Qt::AlignRight | Qt::AlignVCenter);
@@ -55,7 +57,8 @@ QVariant TokenTable::data(const QModelIndex& index, int role) const {
 
 QVariant TokenTable::headerData(int section, Qt::Orientation orientation, int role) const {
   if (role == Qt::DisplayRole) return QString::number(section);
-  if (role == Qt::ToolTipRole) return orientation == Qt::Vertical ? tr("Sample of the batch") : tr("Place in the sample");
+  if (role == Qt::ToolTipRole)
+    return orientation == Qt::Vertical ? QStringLiteral("Sample of the batch") : QStringLiteral("Place in the sample");
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   return {};
 }

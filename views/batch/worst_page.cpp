@@ -31,7 +31,7 @@ std::int64_t samplesOf(const SnapshotStore& store, const BatchSource& source) {
 WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents,
                      QWidget* parent)
     : Details(parent), context_(context), source_(source), contents_(std::move(contents)) {
-  setAccessibleName(tr("Worst row"));
+  setAccessibleName(QStringLiteral("Worst row"));
   connect(this, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
   connect(this, &Details::commandClicked, this, [this](const QString& what) {
     const auto number = [&what](int part) { return what.section(':', part, part).toInt(); };
@@ -88,10 +88,11 @@ void WorstPage::fillNotFinite() {
     const auto* s = source_.statistics(id);
     if (!s || s->nan() + s->inf() == 0) continue;
     const int bad = firstBadSample(TensorValues(contents_(id)));
-    row(tr("Not finite"), link(Selection::ofValue(id), names::value(*store.graph(), id)) +
-                              coloured(tr("  %1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())),
-                                       Tokens::current().number) +
-                              (bad >= 0 ? text(tr(", first in sample %1").arg(bad)) : QString()));
+    row(QStringLiteral("Not finite"),
+        link(Selection::ofValue(id), names::value(*store.graph(), id)) +
+            coloured(QStringLiteral("  %1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())),
+                     Tokens::current().number) +
+            (bad >= 0 ? text(QStringLiteral(", first in sample %1").arg(bad)) : QString()));
   }
 }
 
@@ -100,23 +101,25 @@ void WorstPage::fillWorst(const snapshot::RowLosses& losses) {
   const std::int64_t samples = samplesOf(context_.store, source_);
   const auto worst = worstRow(losses, samples);
   if (!worst) {
-    paragraph(quiet(tr("The loss ignores every row of this batch.")));
+    paragraph(quiet(QStringLiteral("The loss ignores every row of this batch.")));
     return;
   }
-  QString place = tr("row %1 of %2").arg(format::count(worst->row), format::count(losses.values_size()));
+  QString place = QStringLiteral("row %1 of %2").arg(format::count(worst->row), format::count(losses.values_size()));
   if (worst->sample >= 0 && losses.values_size() > samples)
-    place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
+    place += QStringLiteral(": sample %1, place %2").arg(worst->sample).arg(worst->place);
   const QString named = worst->sample < 0
                             ? strong(place)
                             : command(QStringLiteral("%1:%2:%3").arg(kContents).arg(worst->sample).arg(worst->place), place);
-  row(tr("Worst row"), named + (losses.step() == source_.step() ? QString() : quiet(tr("  of step %1").arg(losses.step()))));
-  row(tr("Its loss"),
+  row(QStringLiteral("Worst row"),
+      named + (losses.step() == source_.step() ? QString() : quiet(QStringLiteral("  of step %1").arg(losses.step()))));
+  row(QStringLiteral("Its loss"),
       std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
-  row(tr("Mean"), text(format::number(worst->mean)) +
-                      quiet(tr("  of the %1 rows that count").arg(format::count(worst->counted))) +
-                      (worst->notFinite > 0 ? coloured(tr("  %1 not finite").arg(format::count(worst->notFinite)), t.number)
-                                            : QString()));
-  row(tr("What"), quiet(format::visible(losses.quantity())));
+  row(QStringLiteral("Mean"),
+      text(format::number(worst->mean)) +
+          quiet(QStringLiteral("  of the %1 rows that count").arg(format::count(worst->counted))) +
+          (worst->notFinite > 0 ? coloured(QStringLiteral("  %1 not finite").arg(format::count(worst->notFinite)), t.number)
+                                : QString()));
+  row(QStringLiteral("What"), quiet(format::visible(losses.quantity())));
 }
 
 void WorstPage::fillLosses() {
@@ -126,11 +129,10 @@ void WorstPage::fillLosses() {
     if (losses && losses->values_size() > 0) {
       fillWorst(*losses);
     } else {
-      paragraph(quiet(
-          losses ? tr("There is no value per row: %1.").arg(format::visible(losses->unavailable()))
-          : source_.recorded()
-              ? tr("This loss has no value per row.")
-              : tr("No losses of rows were recorded: the option record.batch is off, or an older version wrote the file.")));
+      paragraph(quiet(losses ? QStringLiteral("There is no value per row: %1.").arg(format::visible(losses->unavailable()))
+                      : source_.recorded() ? QStringLiteral("This loss has no value per row.")
+                                           : QStringLiteral("No losses of rows were recorded: the option record.batch is "
+                                                            "off, or an older version wrote the file.")));
     }
     return;
   }
@@ -139,12 +141,12 @@ void WorstPage::fillLosses() {
   if (losses_) fillWorst(*losses_);
   if (!newest || newest->values_size() > 0 || (losses_ && losses_->step() == step)) return;
   if (newest->instruction() < 0) {
-    paragraph(quiet(tr("There is no value per row: %1.").arg(format::visible(newest->unavailable()))));
+    paragraph(quiet(QStringLiteral("There is no value per row: %1.").arg(format::visible(newest->unavailable()))));
   } else {
-    paragraph(quiet(tr("The rows can be read between the loss and its gradient; now: %1. ")
+    paragraph(quiet(QStringLiteral("The rows can be read between the loss and its gradient; now: %1. ")
                         .arg(format::visible(newest->unavailable()))) +
               command(QStringLiteral("runpast:%1").arg(newest->instruction()),
-                      tr("Run past the loss, %1").arg(newest->instruction())));
+                      QStringLiteral("Run past the loss, %1").arg(newest->instruction())));
   }
 }
 

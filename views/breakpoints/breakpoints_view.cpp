@@ -16,26 +16,28 @@ enum Kind { kOp, kPredicate, kPhase, kInstruction };
 }
 
 BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("breakpoints"), tr("Breakpoints"),
-                 {{tr("State"), tr("On or off; double-click switches"), false, 4},
-                  {tr("Stops"), tr("What has to be true for a run to stop"), false, 20}},
+    : TablePanel(context, QStringLiteral("breakpoints"), QStringLiteral("Breakpoints"),
+                 {{QStringLiteral("State"), QStringLiteral("On or off; double-click switches"), false, 4},
+                  {QStringLiteral("Stops"), QStringLiteral("What has to be true for a run to stop"), false, 20}},
                  parent),
       kind_(new QComboBox),
       text_(new QLineEdit) {
   const Metrics m = Metrics::current();
-  kind_->addItems({tr("operator"), tr("condition"), tr("phase"), tr("instruction")});
-  kind_->setAccessibleName(tr("Kind of breakpoint"));
-  text_->setAccessibleName(tr("What to break on"));
-  const QStringList hints = {tr("MatMul"), tr("loss max > 10"), tr("backward"), tr("390")};
+  kind_->addItems(
+      {QStringLiteral("operator"), QStringLiteral("condition"), QStringLiteral("phase"), QStringLiteral("instruction")});
+  kind_->setAccessibleName(QStringLiteral("Kind of breakpoint"));
+  text_->setAccessibleName(QStringLiteral("What to break on"));
+  const QStringList hints = {QStringLiteral("MatMul"), QStringLiteral("loss max > 10"), QStringLiteral("backward"),
+                             QStringLiteral("390")};
   text_->setPlaceholderText(hints[0]);
   connect(kind_, &QComboBox::currentIndexChanged, this, [this, hints](int i) { text_->setPlaceholderText(hints.value(i)); });
   auto* line = new QHBoxLayout;
   line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
   line->setSpacing(qRound(0.5 * m.unit));
-  auto* button = new QPushButton(tr("Add"));
-  kind_->setToolTip(
-      tr("What a run stops at: every node of an operator, a condition on a tensor, the begin of a phase, one instruction"));
-  button->setToolTip(tr("Adds this breakpoint"));
+  auto* button = new QPushButton(QStringLiteral("Add"));
+  kind_->setToolTip(QStringLiteral(
+      "What a run stops at: every node of an operator, a condition on a tensor, the begin of a phase, one instruction"));
+  button->setToolTip(QStringLiteral("Adds this breakpoint"));
   line->addWidget(kind_);
   line->addWidget(text_, 1);
   line->addWidget(button);
@@ -60,7 +62,8 @@ void BreakpointsView::add() {
         if (names::phase(static_cast<snapshot::Phase>(p)).compare(text, Qt::CaseInsensitive) == 0) found = p;
       }
       if (found < 0) {
-        emit wishes().status(tr("phase '%1': unknown; expected forward, backward, recompute or optimizer").arg(text));
+        emit wishes().status(
+            QStringLiteral("phase '%1': unknown; expected forward, backward, recompute or optimizer").arg(text));
         return;
       }
       b.set_phase(static_cast<snapshot::Phase>(found));
@@ -70,7 +73,7 @@ void BreakpointsView::add() {
       bool ok = false;
       const int n = text.toInt(&ok);
       if (!ok || !store().plan() || !store().plan()->instruction(n)) {
-        emit wishes().status(tr("instruction '%1': expected a number of the plan").arg(text));
+        emit wishes().status(QStringLiteral("instruction '%1': expected a number of the plan").arg(text));
         return;
       }
       b.set_instruction(n);
@@ -88,22 +91,24 @@ void BreakpointsView::refill() {
     QString what;
     switch (b.condition_case()) {
       case snapshot::Breakpoint::kNode:
-        what = store().graph() ? names::node(*store().graph(), b.node()) : tr("node %1").arg(b.node());
+        what = store().graph() ? names::node(*store().graph(), b.node()) : QStringLiteral("node %1").arg(b.node());
         row.target = Selection::ofNode(b.node());
         break;
-      case snapshot::Breakpoint::kOp: what = tr("before every %1").arg(format::visible(b.op())); break;
-      case snapshot::Breakpoint::kPhase: what = tr("at the start of %1").arg(names::phase(b.phase()).toLower()); break;
-      case snapshot::Breakpoint::kNan: what = tr("any NaN in an output"); break;
-      case snapshot::Breakpoint::kNewInf: what = tr("an infinity that no infinite constant explains"); break;
-      case snapshot::Breakpoint::kPredicate: what = tr("when %1").arg(format::visible(b.predicate())); break;
+      case snapshot::Breakpoint::kOp: what = QStringLiteral("before every %1").arg(format::visible(b.op())); break;
+      case snapshot::Breakpoint::kPhase:
+        what = QStringLiteral("at the start of %1").arg(names::phase(b.phase()).toLower());
+        break;
+      case snapshot::Breakpoint::kNan: what = QStringLiteral("any NaN in an output"); break;
+      case snapshot::Breakpoint::kNewInf: what = QStringLiteral("an infinity that no infinite constant explains"); break;
+      case snapshot::Breakpoint::kPredicate: what = QStringLiteral("when %1").arg(format::visible(b.predicate())); break;
       case snapshot::Breakpoint::kInstruction: {
         const auto* in = store().plan() ? store().plan()->instruction(b.instruction()) : nullptr;
-        what = tr("before %1").arg(b.instruction());
+        what = QStringLiteral("before %1").arg(b.instruction());
         if (in) what += QStringLiteral("  ") + format::visible(in->label());
         row.target = Selection::ofInstruction(b.instruction());
         break;
       }
-      default: what = tr("an unknown condition");
+      default: what = QStringLiteral("an unknown condition");
     }
     TableCell state(b.enabled() ? QStringLiteral("● on") : QStringLiteral("○ off"));
     state.role = b.enabled() ? QStringLiteral("error") : QStringLiteral("faint");
@@ -125,8 +130,8 @@ void BreakpointsView::activated(int row) {
 
 void BreakpointsView::fillMenu(QMenu& menu, int row) {
   const int id = static_cast<int>(model().row(row).key);
-  menu.addAction(tr("Switch on or off"), this, [this, row] { activated(row); });
-  menu.addAction(tr("Remove"), this, [this, id] { emit wishes().removeBreakpoint(id); });
+  menu.addAction(QStringLiteral("Switch on or off"), this, [this, row] { activated(row); });
+  menu.addAction(QStringLiteral("Remove"), this, [this, id] { emit wishes().removeBreakpoint(id); });
   menu.addSeparator();
 }
 

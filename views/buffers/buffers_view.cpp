@@ -12,24 +12,25 @@
 namespace stepscope {
 
 BuffersView::BuffersView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("buffers"), tr("Buffers"),
-                 {{tr("Buffer"), tr("The value whose memory it is"), false, 10},
-                  {tr("Bytes"), tr("Size of the buffer"), true, 6},
-                  {tr("Lifetime"), tr("First and last instruction that touch it"), true, 8},
-                  {tr("Class"), tr("What the memory is for"), false, 8},
-                  {tr("Place"), tr("Why it lies where it lies"), false, 14}},
+    : TablePanel(context, QStringLiteral("buffers"), QStringLiteral("Buffers"),
+                 {{QStringLiteral("Buffer"), QStringLiteral("The value whose memory it is"), false, 10},
+                  {QStringLiteral("Bytes"), QStringLiteral("Size of the buffer"), true, 6},
+                  {QStringLiteral("Lifetime"), QStringLiteral("First and last instruction that touch it"), true, 8},
+                  {QStringLiteral("Class"), QStringLiteral("What the memory is for"), false, 8},
+                  {QStringLiteral("Place"), QStringLiteral("Why it lies where it lies"), false, 14}},
                  parent) {
-  setFilterPlaceholder(tr("Filter: stash, gradient, in place …"));
+  setFilterPlaceholder(QStringLiteral("Filter: stash, gradient, in place …"));
   connect(&store(), &SnapshotStore::planChanged, this, &BuffersView::refillLater);
 }
 
 QString BuffersView::emptyText() const {
-  return store().plan() ? QString() : tr("No plan yet.\nOpen and build a model (Ctrl+O): its buffers appear here.");
+  return store().plan() ? QString()
+                        : QStringLiteral("No plan yet.\nOpen and build a model (Ctrl+O): its buffers appear here.");
 }
 
 QString BuffersView::headerText() const {
   const int all = store().plan() ? store().plan()->plan().buffers_size() : 0;
-  return all > kMostRows ? tr("the %1 largest of %2").arg(format::count(kMostRows), format::count(all))
+  return all > kMostRows ? QStringLiteral("the %1 largest of %2").arg(format::count(kMostRows), format::count(all))
                          : TablePanel::headerText();
 }
 
@@ -63,11 +64,12 @@ TableRow BuffersView::rowOf(const snapshot::Buffer& b) {
   const QString why = format::visible(b.decision());
   QStringList refusals;
   for (const auto& r : b.refusals()) refusals << format::visible(r);
-  row.cells = {format::visible(b.name()).isEmpty() ? tr("workspace %1").arg(b.index()) : format::visible(b.name()),
-               {format::bytes(b.bytes()), QVariant::fromValue<qint64>(b.bytes()), format::bytesExact(b.bytes())},
-               {QStringLiteral("%1 – %2").arg(b.first()).arg(b.last()), b.first()},
-               names::bufferClass(b.buffer_class()),
-               {why, why, refusals.isEmpty() ? why : why + '\n' + refusals.join('\n')}};
+  row.cells = {
+      format::visible(b.name()).isEmpty() ? QStringLiteral("workspace %1").arg(b.index()) : format::visible(b.name()),
+      {format::bytes(b.bytes()), QVariant::fromValue<qint64>(b.bytes()), format::bytesExact(b.bytes())},
+      {QStringLiteral("%1 – %2").arg(b.first()).arg(b.last()), b.first()},
+      names::bufferClass(b.buffer_class()),
+      {why, why, refusals.isEmpty() ? why : why + '\n' + refusals.join('\n')}};
   row.cells[3].role = QStringLiteral("muted");
   return row;
 }

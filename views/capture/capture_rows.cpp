@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/capture/capture_rows.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -11,13 +10,11 @@
 namespace stepscope::capture {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("stepscope::capture", text); }
-
 int rank(const snapshot::GoldenTensor& t) { return t.verdict() == "differs" ? 0 : t.verdict() == "skipped" ? 2 : 1; }
 
 TableCell numberCell(const snapshot::GoldenTensor& t, double value) {
   if (t.index().empty() && std::isnan(t.cosine())) {
-    TableCell none(QStringLiteral("–"), 1e302, tr("There are no elements to compare"));
+    TableCell none(QStringLiteral("–"), 1e302, QStringLiteral("There are no elements to compare"));
     none.role = QStringLiteral("faint");
     return none;
   }
@@ -27,7 +24,7 @@ TableCell numberCell(const snapshot::GoldenTensor& t, double value) {
 QString place(const snapshot::GoldenTensor& t) {
   QStringList at;
   for (const auto i : t.index()) at << QString::number(i);
-  return tr("[%1]: %2 here, %3 in PyTorch")
+  return QStringLiteral("[%1]: %2 here, %3 in PyTorch")
       .arg(at.join(QStringLiteral(", ")), format::numberExact(t.found()), format::numberExact(t.expected()));
 }
 
@@ -38,19 +35,20 @@ std::vector<TableColumn> columns() {
     return TableColumn{title, tip, false, width};
   };
   const auto number = [](const QString& title, const QString& tip) { return TableColumn{title, tip, true, 6}; };
-  return {text(tr("Verdict"),
-               tr("Whether the largest difference lies within the tolerance; skipped: the options leave it out"), 6),
-          text(tr("What"), tr("Loss, gradient, running statistic, output of a module"), 7),
-          text(tr("Name"), tr("Parameter, buffer or module"), 14),
-          text(tr("Shape"), tr("Extents"), 7),
-          number(tr("Off by"), tr("Largest difference of an element")),
-          number(tr("Tolerance"),
-                 tr("For the largest difference: measured when the model was captured, or from float32 rounding")),
-          number(tr("Relative"), tr("Largest difference as a share of PyTorch's largest element")),
-          number(tr("Cosine"), tr("Cosine of the angle between both; 1: the same direction")),
-          text(tr("Likely cause"), tr("From a table of causes, by the pattern of the difference"), 14),
-          text(tr("Module"), tr("Of the first node that reads it"), 9),
-          text(tr("Source"), tr("Line of the user's Python"), 12)};
+  return {
+      text(QStringLiteral("Verdict"),
+           QStringLiteral("Whether the largest difference lies within the tolerance; skipped: the options leave it out"), 6),
+      text(QStringLiteral("What"), QStringLiteral("Loss, gradient, running statistic, output of a module"), 7),
+      text(QStringLiteral("Name"), QStringLiteral("Parameter, buffer or module"), 14),
+      text(QStringLiteral("Shape"), QStringLiteral("Extents"), 7),
+      number(QStringLiteral("Off by"), QStringLiteral("Largest difference of an element")),
+      number(QStringLiteral("Tolerance"),
+             QStringLiteral("For the largest difference: measured when the model was captured, or from float32 rounding")),
+      number(QStringLiteral("Relative"), QStringLiteral("Largest difference as a share of PyTorch's largest element")),
+      number(QStringLiteral("Cosine"), QStringLiteral("Cosine of the angle between both; 1: the same direction")),
+      text(QStringLiteral("Likely cause"), QStringLiteral("From a table of causes, by the pattern of the difference"), 14),
+      text(QStringLiteral("Module"), QStringLiteral("Of the first node that reads it"), 9),
+      text(QStringLiteral("Source"), QStringLiteral("Line of the user's Python"), 12)};
 }
 
 std::vector<TableRow> rows(const snapshot::GoldenComparison& comparison, const GraphSnapshot* graph) {
@@ -67,9 +65,9 @@ std::vector<TableRow> rows(const snapshot::GoldenComparison& comparison, const G
     TableRow row;
     row.key = i;
     if (const auto it = byName.find(t.name()); it != byName.end()) row.target = Selection::ofValue(it->second);
-    TableCell verdict(t.verdict() == "differs"   ? tr("✗ differs")
-                      : t.verdict() == "skipped" ? tr("– skipped")
-                                                 : tr("✓ agrees"),
+    TableCell verdict(t.verdict() == "differs"   ? QStringLiteral("✗ differs")
+                      : t.verdict() == "skipped" ? QStringLiteral("– skipped")
+                                                 : QStringLiteral("✓ agrees"),
                       rank(t), format::visible(t.reason()));
     verdict.role = QString::fromLatin1(t.verdict() == "differs" ? "error" : t.verdict() == "skipped" ? "muted" : "ok");
     TableCell off = numberCell(t, t.max_abs());
@@ -94,19 +92,21 @@ std::vector<TableRow> rows(const snapshot::GoldenComparison& comparison, const G
 
 QString summary(const snapshot::GoldenComparison& comparison, QString* role) {
   *role = QStringLiteral("warn");
-  if (!comparison.captured()) return tr("Nothing of PyTorch lies beside this model; a capture with with_golden=True has it");
-  if (!comparison.unchecked().empty()) return tr("Unchecked: %1").arg(format::visible(comparison.unchecked()));
+  if (!comparison.captured())
+    return QStringLiteral("Nothing of PyTorch lies beside this model; a capture with with_golden=True has it");
+  if (!comparison.unchecked().empty()) return QStringLiteral("Unchecked: %1").arg(format::visible(comparison.unchecked()));
   int differ = 0, agree = 0, skipped = 0;
   for (const auto& t : comparison.tensors()) {
     differ += t.verdict() == "differs";
     agree += t.verdict() == "agrees";
     skipped += t.verdict() == "skipped";
   }
-  QString text = differ > 0 ? tr("%1 of %2 tensors are not what PyTorch computed").arg(differ).arg(differ + agree)
-                            : tr("All %1 tensors agree with what PyTorch computed").arg(agree);
-  if (skipped > 0) text += tr(", %1 skipped").arg(skipped);
+  QString text = differ > 0
+                     ? QStringLiteral("%1 of %2 tensors are not what PyTorch computed").arg(differ).arg(differ + agree)
+                     : QStringLiteral("All %1 tensors agree with what PyTorch computed").arg(agree);
+  if (skipped > 0) text += QStringLiteral(", %1 skipped").arg(skipped);
   if (!comparison.first_output().empty())
-    text += tr("; the first module whose output differs: %1").arg(format::visible(comparison.first_output()));
+    text += QStringLiteral("; the first module whose output differs: %1").arg(format::visible(comparison.first_output()));
   *role = differ > 0 ? QStringLiteral("error") : QStringLiteral("ok");
   return text;
 }

@@ -13,16 +13,17 @@
 namespace stepscope {
 
 CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("capture"), tr("Next to PyTorch"), capture::columns(), parent),
+    : TablePanel(context, QStringLiteral("capture"), QStringLiteral("Next to PyTorch"), capture::columns(), parent),
       summary_(textLine("", "capture_summary")),
+      notes_(textLine("warn", "capture_notes")),
       problem_(textLine("", "capture_problem")),
-      always_(new QCheckBox(tr("Before training"))),
+      always_(new QCheckBox(QStringLiteral("Before training"))),
       compare_(new QPushButton) {
   const Metrics m = Metrics::current();
-  setFilterPlaceholder(tr("Filter tensors"));
+  setFilterPlaceholder(QStringLiteral("Filter tensors"));
   always_->setObjectName(QStringLiteral("capture_always"));
-  always_->setToolTip(
-      tr("Compares a captured model as soon as it is built, before its first step; about the time of two steps"));
+  always_->setToolTip(QStringLiteral(
+      "Compares a captured model as soon as it is built, before its first step; about the time of two steps"));
   compare_->setObjectName(QStringLiteral("capture_compare"));
   auto* top = new QWidget;
   auto* rows = new QVBoxLayout(top);
@@ -34,9 +35,10 @@ CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
   buttons->addStretch(1);
   rows->addLayout(buttons);
   rows->addWidget(summary_);
+  rows->addWidget(notes_);
   rows->addWidget(problem_);
   body()->insertWidget(0, top);
-  GoldenFinding& golden = store().findings().golden();
+  const GoldenFinding& golden = store().findings().golden();
   connect(compare_, &QPushButton::clicked, this, [this] { emit wishes().compareWithCapture(); });
   connect(always_, &QCheckBox::clicked, this, [this](bool on) { emit wishes().compareCaptures(on); });
   connect(&golden, &GoldenFinding::changed, this, &CaptureView::refillLater);
@@ -49,9 +51,9 @@ CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
 
 QString CaptureView::emptyText() const {
   if (store().readOnly())
-    return tr("A recorded project.\nA running worker compares: open the captured folder itself (Ctrl+O).");
+    return QStringLiteral("A recorded project.\nA running worker compares: open the captured folder itself (Ctrl+O).");
   if (!store().plan())
-    return tr(
+    return QStringLiteral(
         "No plan yet.\nOpen a folder that stepscope_capture wrote (Ctrl+O) and build its training step: its loss, "
         "gradients and running statistics are compared with PyTorch's.");
   return {};
@@ -67,18 +69,24 @@ void CaptureView::follow() {
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
   always_->setChecked(golden.wanted());
   compare_->setEnabled(alive && !golden.comparing());
-  compare_->setText(golden.comparing() ? tr("Comparing …") : tr("Compare"));
+  compare_->setText(golden.comparing() ? QStringLiteral("Comparing …") : QStringLiteral("Compare"));
   compare_->setToolTip(
-      tr("Runs the first batch of the capture from the captured parameters in float32, beside the run, which "
-         "stays where it is; Esc cancels"));
+      QStringLiteral("Runs the first batch of the capture from the captured parameters in float32, beside the run, which "
+                     "stays where it is; Esc cancels"));
   QString role;
   const QString text = golden.comparison() ? capture::summary(*golden.comparison(), &role) : QString();
   say(summary_, text, role);
+  QStringList notes;
+  if (golden.comparison())
+    for (const std::string& note : golden.comparison()->notes()) notes << format::visible(note);
+  say(notes_,
+      notes.isEmpty() ? QString() : QStringLiteral("Not kept by the capture: %1").arg(notes.join(QStringLiteral("\n"))),
+      QStringLiteral("warn"));
   say(problem_, format::visible(golden.problem()), QStringLiteral("error"));
   setNothingText(golden.comparison()
-                     ? tr("No tensor was compared.")
-                     : tr("Nothing compared yet.\n“Compare” runs the first batch next to what PyTorch computed "
-                          "when the model was captured."));
+                     ? QStringLiteral("No tensor was compared.")
+                     : QStringLiteral("Nothing compared yet.\n“Compare” runs the first batch next to what PyTorch computed "
+                                      "when the model was captured."));
   emit emptyChanged();
 }
 

@@ -23,7 +23,7 @@ class CaptureView : public TablePanel {
  private:
   void follow();
 
-  QLabel *summary_, *problem_;
+  QLabel *summary_, *notes_, *problem_;
   QCheckBox* always_;
   QPushButton* compare_;
 };

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kWorthColour = 0.05;  // a change below is noise as often as not
 
-QString tr(const char* text) { return QObject::tr(text); }
-
 // Less is better for times and bytes: the sign tells, the colour repeats it.
 void colour(TableCell& cell, double a, double b) {
   if (a > 0 && std::abs(b - a) >= kWorthColour * a) cell.role = b < a ? QStringLiteral("ok") : QStringLiteral("warn");
@@ -25,7 +23,7 @@ QVariant sortKey(std::optional<double> x) { return x && !std::isnan(*x) ? QVaria
 TableCell plain(const QString& text) { return {format::visible(text), {}, format::visible(text)}; }
 
 TableCell absent() {
-  TableCell cell(QStringLiteral("–"), QVariant(-1e300), tr("not recorded in this run"));
+  TableCell cell(QStringLiteral("–"), QVariant(-1e300), QStringLiteral("not recorded in this run"));
   cell.role = QStringLiteral("faint");
   return cell;
 }
@@ -62,7 +60,7 @@ TableCell bytesDifference(std::optional<std::int64_t> a, std::optional<std::int6
 
 TableCell change(std::optional<double> a, std::optional<double> b, bool judged) {
   if (!a || !b || *a == 0) return {};
-  TableCell cell(format::change(*a, *b), QVariant((*b - *a) / *a), tr("of A"));
+  TableCell cell(format::change(*a, *b), QVariant((*b - *a) / *a), QStringLiteral("of A"));
   if (judged) colour(cell, *a, *b);
   return cell;
 }
@@ -70,12 +68,13 @@ TableCell change(std::optional<double> a, std::optional<double> b, bool judged) 
 QString timesNote(const PairTimes& times) {
   QStringList parts;
   if (const QString unlike = times.unlike(); !unlike.isEmpty())
-    parts << tr("The steps did not run in the same way (%1), so their times say little about the settings.")
+    parts << QStringLiteral("The steps did not run in the same way (%1), so their times say little about the settings.")
                  .arg(format::visible(unlike));
   for (const auto& [letter, run] : {std::pair('A', &times.a), std::pair('B', &times.b)})
     if (run->busy)
-      parts << tr("Run %1 ran on a busy machine: it waited for %2 % of the processor time it asked for, so its times are "
-                  "longer.")
+      parts << QStringLiteral(
+                   "Run %1 ran on a busy machine: it waited for %2 % of the processor time it asked for, so its times are "
+                   "longer.")
                    .arg(QChar(letter))
                    .arg(qRound(100 * run->waitShare));
   return parts.join(' ');
@@ -83,31 +82,33 @@ QString timesNote(const PairTimes& times) {
 
 QString noneText(const ProjectFacts& facts) {
   if (facts.runComparison()) return {};
-  if (facts.comparing()) return tr("Reading two runs …");
-  if (!facts.compareError().isEmpty()) return tr("The runs cannot be compared.\n%1").arg(facts.compareError());
+  if (facts.comparing()) return QStringLiteral("Reading two runs …");
+  if (!facts.compareError().isEmpty()) return QStringLiteral("The runs cannot be compared.\n%1").arg(facts.compareError());
   const auto runs = facts.runs().size() + facts.otherRuns().size();
-  if (runs >= 2) return tr("Pick two runs in Compare, or in Runs with the menu of a row.");
+  if (runs >= 2) return QStringLiteral("Pick two runs in Compare, or in Runs with the menu of a row.");
   if (facts.projectPath().isEmpty())
-    return tr(
+    return QStringLiteral(
         "No runs to compare.\nOpen a model (Ctrl+O) and train it: every build records a run. Or open a project (.stepscope) "
         "with two runs.");
   return runs == 1
-             ? tr("One run so far; a comparison takes two.\nBuild the model again with other settings (Set-up) and "
-                  "train: that is the second run. Or take a run of another project: Tools, Compare with another project.")
-             : tr("No runs to compare.\nBuild a model and train it: every build records a run.");
+             ? QStringLiteral(
+                   "One run so far; a comparison takes two.\nBuild the model again with other settings (Set-up) and "
+                   "train: that is the second run. Or take a run of another project: Tools, Compare with another project.")
+             : QStringLiteral("No runs to compare.\nBuild a model and train it: every build records a run.");
 }
 
 QString divergenceText(const Divergence& d) {
   // As many digits as it takes to see that they differ.
   int digits = 7;
   while (digits < 17 && d.a && d.b && *d.a != *d.b && format::number(*d.a, digits) == format::number(*d.b, digits)) ++digits;
-  const auto shown = [digits](std::optional<double> x) { return x ? format::number(*x, digits) : tr("none"); };
-  const QString of = d.value.isEmpty() ? QString() : tr(" of %1").arg(format::visible(d.value));
-  return tr("step %1, %2%3: %4 and %5").arg(format::count(d.step), format::visible(d.quantity), of, shown(d.a), shown(d.b));
+  const auto shown = [digits](std::optional<double> x) { return x ? format::number(*x, digits) : QStringLiteral("none"); };
+  const QString of = d.value.isEmpty() ? QString() : QStringLiteral(" of %1").arg(format::visible(d.value));
+  return QStringLiteral("step %1, %2%3: %4 and %5")
+      .arg(format::count(d.step), format::visible(d.quantity), of, shown(d.a), shown(d.b));
 }
 
 QString toleranceText(const CompareRequest& request) {
-  return tr("rtol %1, atol %2").arg(format::number(request.rtol, 2), format::number(request.atol, 2));
+  return QStringLiteral("rtol %1, atol %2").arg(format::number(request.rtol, 2), format::number(request.atol, 2));
 }
 
 }  // namespace stepscope::comparison

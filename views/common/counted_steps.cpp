@@ -7,7 +7,8 @@ namespace stepscope {
 
 QString CountedSteps::leftOut() const {
   if (warmUp == 0) return {};
-  return warmUp == 1 ? QObject::tr(", 1 warm-up step left out") : QObject::tr(", %1 warm-up steps left out").arg(warmUp);
+  return warmUp == 1 ? QStringLiteral(", 1 warm-up step left out")
+                     : QStringLiteral(", %1 warm-up steps left out").arg(warmUp);
 }
 
 CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end) {

@@ -48,7 +48,7 @@ QString retinted(const QString& html, const Tokens& from, const Tokens& to) {
 }  // namespace
 
 Details::Details(QWidget* parent) : QTextBrowser(parent) {
-  setAccessibleName(tr("Details"));
+  setAccessibleName(QStringLiteral("Details"));
   setOpenLinks(false);
   setOpenExternalLinks(false);
   setFrameShape(QFrame::NoFrame);

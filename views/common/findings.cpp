@@ -11,20 +11,21 @@ QString Findings::optionProofText(QString* role) const {
   const snapshot::OptionProof& p = *optionProof_;
   const QString change = format::visible(p.change());
   if (!p.unavailable().empty())
-    return tr("%1: not compared with the plan before (%2)").arg(change, format::visible(p.unavailable()));
-  const QString peaks =
-      p.before_peak_bytes() == p.after_peak_bytes()
-          ? tr("same peak of values")
-          : tr("peak of values %1 → %2").arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
+    return QStringLiteral("%1: not compared with the plan before (%2)").arg(change, format::visible(p.unavailable()));
+  const QString peaks = p.before_peak_bytes() == p.after_peak_bytes()
+                            ? QStringLiteral("same peak of values")
+                            : QStringLiteral("peak of values %1 → %2")
+                                  .arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
   if (p.equal()) {
     *role = QStringLiteral("ok");
-    return tr("%1: bits equal (%2 after step %3), %4")
-        .arg(change, p.values() == 1 ? tr("1 value") : tr("%1 values").arg(format::count(p.values())))
+    return QStringLiteral("%1: bits equal (%2 after step %3), %4")
+        .arg(change,
+             p.values() == 1 ? QStringLiteral("1 value") : QStringLiteral("%1 values").arg(format::count(p.values())))
         .arg(p.step())
         .arg(peaks);
   }
   *role = QStringLiteral("warn");
-  return tr("%1: %2 of %3 values differ after step %4, at most by %5 in %6; %7")
+  return QStringLiteral("%1: %2 of %3 values differ after step %4, at most by %5 in %6; %7")
       .arg(change, format::count(p.differing()), format::count(p.values()))
       .arg(p.step())
       .arg(format::number(p.max_abs()), format::visible(p.worst()), peaks);

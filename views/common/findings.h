@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, what may
-// be computed again, what a low precision costs, what every option gives, the text of a source file. Written by the
-// workbench, read by views. GUI thread only.
+// be computed again, what a low precision costs, what every option gives, what a step is spent on, the text of a source
+// file. Written by the workbench, read by views. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -14,6 +14,7 @@
 #include "engine/snapshot/worker.pb.h"
 #include "views/common/golden_finding.h"
 #include "views/common/option_trials.h"
+#include "views/common/study.h"
 
 namespace stepscope {
 
@@ -72,8 +73,16 @@ class Findings : public QObject {
   }                                                                      // of the newest study; nullptr before one
   const QString& precisionProblem() const { return precisionProblem_; }  // why the newest has no answer, hostile text
   bool studiesPrecision() const { return studiesPrecision_; }            // one runs
-  OptionTrials& trials() { return trials_; }                             // what every option gives
-  GoldenFinding& golden() { return golden_; }                            // the model next to PyTorch
+  const OptionTrials& trials() const { return trials_; }                 // what every option gives
+  OptionTrials& trials() { return trials_; }
+  const StudyOf<snapshot::LedgerReport>& ledger() const { return ledger_; }  // what a step is spent on
+  StudyOf<snapshot::LedgerReport>& ledger() { return ledger_; }
+  const StudyOf<snapshot::CapacityReport>& capacity() const { return capacity_; }  // what fits where
+  StudyOf<snapshot::CapacityReport>& capacity() { return capacity_; }
+  const StudyOf<snapshot::BisectFinding>& bisect() const { return bisect_; }  // why numbers differ
+  StudyOf<snapshot::BisectFinding>& bisect() { return bisect_; }
+  const GoldenFinding& golden() const { return golden_; }  // the model next to PyTorch
+  GoldenFinding& golden() { return golden_; }
   const std::shared_ptr<const snapshot::OptionProof>& optionProof() const {
     return optionProof_;
   }  // of the last change of options; nullptr before one
@@ -147,6 +156,9 @@ class Findings : public QObject {
     setPrecision(nullptr, {});
     setOptionProof(nullptr);
     trials_.clear();
+    ledger_.clear();
+    capacity_.clear();
+    bisect_.clear();
     golden_.clear();
     emit keptChanged();
     emit rowLossesChanged();
@@ -175,6 +187,9 @@ class Findings : public QObject {
   std::shared_ptr<const snapshot::OptionProof> optionProof_;
   std::map<QString, SourceText> sources_;
   OptionTrials trials_;
+  StudyOf<snapshot::LedgerReport> ledger_;
+  StudyOf<snapshot::CapacityReport> capacity_;
+  StudyOf<snapshot::BisectFinding> bisect_;
   GoldenFinding golden_;
 };
 

@@ -15,7 +15,11 @@ PassStages::PassStages(SnapshotStore* store) : QObject(store), store_(*store) {
   });
 }
 
-PassStages& PassStages::of(const SnapshotStore& store) {
+PassStages& PassStages::of(SnapshotStore& store) {
+  return *store.findChild<PassStages*>(QString(), Qt::FindDirectChildrenOnly);
+}
+
+const PassStages& PassStages::of(const SnapshotStore& store) {
   return *store.findChild<PassStages*>(QString(), Qt::FindDirectChildrenOnly);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Graphs after single passes of the build that the store shows, beside those of its phases; and the way from a pass into
-// the graph. They can be asked for while the model is open; a project file keeps those of phases. Lives with the store.
+// Graphs after single passes of the build that the store shows, beside those of its phases. They can be asked for while the
+// model is open; a project file keeps those of phases. Lives with the store.
 //
 // A *stop* is a place of the build with a graph: "PHASE", or "PHASE/PASS" for a pass that changed something, which stands
 // before the stop of its phase.
@@ -15,7 +15,8 @@ class PassStages : public QObject {
 
  public:
   explicit PassStages(SnapshotStore* store);
-  static PassStages& of(const SnapshotStore& store);
+  static PassStages& of(SnapshotStore& store);
+  static const PassStages& of(const SnapshotStore& store);
   static bool isPass(const QString& stop) { return stop.contains('/'); }
 
   // All stops in the order of the build. By the workbench only, right before the phases among them are set as the stages of
@@ -30,12 +31,6 @@ class PassStages : public QObject {
     bool operator==(const Range&) const = default;
   };
   Range around(int span) const;
-
-  // Shows the graph of a stop, compared with that of `base` unless that is empty, and a node of it; -1: no node.
-  void show(const QString& stop, const QString& base, int node) { emit wanted(stop, base, node); }
-
- signals:
-  void wanted(const QString& stop, const QString& base, int node);
 
  private:
   const SnapshotStore& store_;

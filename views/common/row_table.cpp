@@ -353,9 +353,9 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
   table_->sizeColumns(model_->columns());
   table_->setObjectName(id + QStringLiteral("_table"));
   table_->setAccessibleName(title);
-  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setPlaceholderText(QStringLiteral("Filter"));
   filter_->setClearButtonEnabled(true);
-  filter_->setAccessibleName(tr("Filter of %1").arg(title));
+  filter_->setAccessibleName(QStringLiteral("Filter of %1").arg(title));
   body_ = new QVBoxLayout(this);
   body_->setContentsMargins(0, 0, 0, 0);
   body_->setSpacing(0);
@@ -389,7 +389,8 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
     fillMenu(*menu, proxy_->mapToSource(index).row());
-    menu->addAction(tr("Copy rows\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(table_->chosenAsText()); });
+    menu->addAction(QStringLiteral("Copy rows\tCtrl+C"), this,
+                    [this] { QApplication::clipboard()->setText(table_->chosenAsText()); });
     menu->popup(table_->viewport()->mapToGlobal(at));
   });
   connect(&this->selection(), &SelectionModel::selectionChanged, this, &TablePanel::followSelection);
@@ -398,8 +399,9 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
 QString TablePanel::headerText() const {
   const int all = model_->rowCount(), shown = proxy_->rowCount();
   if (all == 0 || !emptyText().isEmpty()) return {};  // rows of before are dropped when they are seen again
-  return all == shown ? format::count(all)
-                      : tr("%1 of %2, the rest hidden by the filter").arg(format::count(shown), format::count(all));
+  return all == shown
+             ? format::count(all)
+             : QStringLiteral("%1 of %2, the rest hidden by the filter").arg(format::count(shown), format::count(all));
 }
 
 void TablePanel::find() {
@@ -416,9 +418,10 @@ void TablePanel::setNothingText(const QString& text) {
 
 // Nothing there and nothing found never look alike.
 void TablePanel::tellNothing() {
-  table_->setEmptyText(model_->rowCount() > 0
-                           ? tr("No match among %1. The filter hides them.").arg(format::count(model_->rowCount()))
-                           : nothing_);
+  table_->setEmptyText(
+      model_->rowCount() > 0
+          ? QStringLiteral("No match among %1. The filter hides them.").arg(format::count(model_->rowCount()))
+          : nothing_);
 }
 
 void TablePanel::setFilterPlaceholder(const QString& text) { filter_->setPlaceholderText(text); }

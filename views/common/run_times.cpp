@@ -4,13 +4,16 @@
 namespace stepscope {
 
 RunTimes& RunTimes::of(ProjectFacts& project) {
-  auto* times = project.findChild<RunTimes*>(QString(), Qt::FindDirectChildrenOnly);
-  return times ? *times : *new RunTimes(&project);
+  return *project.findChild<RunTimes*>(QString(), Qt::FindDirectChildrenOnly);
+}
+
+const RunTimes& RunTimes::of(const ProjectFacts& project) {
+  return *project.findChild<RunTimes*>(QString(), Qt::FindDirectChildrenOnly);
 }
 
 QString PairTimes::unlike() const {
   if (a.speed.isEmpty() || b.speed.isEmpty() || (a.speed == b.speed && !a.speed.contains(','))) return {};
-  return RunTimes::tr("A %1, B %2").arg(a.speed, b.speed);
+  return QStringLiteral("A %1, B %2").arg(a.speed, b.speed);
 }
 
 bool PairTimes::comparable() const { return !a.busy && !b.busy && unlike().isEmpty(); }

@@ -31,8 +31,10 @@ class RunTimes : public QObject {
   Q_OBJECT
 
  public:
-  // Those of a project; they live as long as its facts.
+  explicit RunTimes(ProjectFacts* project) : QObject(project) {}
+  // Those of a project, which the store makes with its facts.
   static RunTimes& of(ProjectFacts& project);
+  static const RunTimes& of(const ProjectFacts& project);
 
   // Wall time of a step, without warm-up as long as other steps ran and without steps that somebody stopped in; n = 0 for a
   // run that has none. `otherProject`: the file that the run is in when it is not the open one.
@@ -47,7 +49,6 @@ class RunTimes : public QObject {
   void changed();
 
  private:
-  explicit RunTimes(QObject* parent) : QObject(parent) {}
   CompareRequest pair_;
   QString threads_;                                                // of pair_
   std::map<QString, std::map<std::int64_t, RunStepTimes>> times_;  // by project; the open one under an empty name

@@ -3,7 +3,9 @@
 
 namespace stepscope {
 
-Running& Running::of(const SnapshotStore& store) {
+Running& Running::of(SnapshotStore& store) { return *store.findChild<Running*>(QString(), Qt::FindDirectChildrenOnly); }
+
+const Running& Running::of(const SnapshotStore& store) {
   return *store.findChild<Running*>(QString(), Qt::FindDirectChildrenOnly);
 }
 

@@ -12,7 +12,8 @@ class Running : public QObject {
 
  public:
   explicit Running(SnapshotStore* store) : QObject(store) {}
-  static Running& of(const SnapshotStore& store);
+  static Running& of(SnapshotStore& store);
+  static const Running& of(const SnapshotStore& store);
 
   bool on() const { return on_; }
   void set(bool on);  // by the workbench only

@@ -6,6 +6,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/pass_stages.h"
+#include "views/common/run_times.h"
 #include "views/common/running.h"
 #include "views/common/worker_host.h"
 
@@ -23,6 +24,7 @@ const Timing kNever;
 
 SnapshotStore::SnapshotStore(QObject* parent)
     : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {
+  new RunTimes(project_);
   new Running(this);
   new WorkerHost(this);
   new PassStages(this);
@@ -195,6 +197,7 @@ void SnapshotStore::addStep(StepPtr step) {
     if (old->spans_size() > 0) {
       auto slim = std::make_shared<snapshot::StepRecord>(*old);
       google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>().Swap(slim->mutable_spans());  // and their memory
+      slim->clear_device();
       old = std::move(slim);
     }
   }

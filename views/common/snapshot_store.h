@@ -62,9 +62,11 @@ class SnapshotStore : public QObject {
   explicit SnapshotStore(QObject* parent = nullptr);
 
   // Files, runs and SQL answers; not of the open model.
-  ProjectFacts& project() const { return *project_; }
+  const ProjectFacts& project() const { return *project_; }
+  ProjectFacts& project() { return *project_; }
   // Answers to single questions about the open model.
-  Findings& findings() const { return *findings_; }
+  const Findings& findings() const { return *findings_; }
+  Findings& findings() { return *findings_; }
 
   // The newest graph (after the last phase), and those of other stages that were asked for.
   const GraphPtr& graph() const { return graph_; }

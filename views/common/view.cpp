@@ -17,8 +17,8 @@ QString View::shownEmptyText() const {
   const QString own = emptyText();
   if (own.isEmpty() || store().plan() || !store().model() || store().readOnly()) return own;
   return store().building()
-             ? tr("The model is being built …")
-             : tr("The model is not built yet.\nIts set-up (Ctrl+Shift+O) builds it; then this view is filled.");
+             ? QStringLiteral("The model is being built …")
+             : QStringLiteral("The model is not built yet.\nIts set-up (Ctrl+Shift+O) builds it; then this view is filled.");
 }
 
 void View::drawPicture(QPainter& painter) { render(&painter, QPoint(), QRegion(), QWidget::DrawChildren); }

@@ -14,9 +14,9 @@ class QPainter;
 
 namespace stepscope {
 
-// What every view is made from. The three outlive all views.
+// What every view is made from. The three outlive all views. The store is the workbench's to write.
 struct ViewContext {
-  SnapshotStore& store;
+  const SnapshotStore& store;
   SelectionModel& selection;
   Wishes& wishes;
 };
@@ -62,7 +62,7 @@ class View : public QWidget {
 
  protected:
   void setTitle(const QString& title);
-  SnapshotStore& store() const { return context_.store; }
+  const SnapshotStore& store() const { return context_.store; }
   SelectionModel& selection() const { return context_.selection; }
   Wishes& wishes() const { return context_.wishes; }
   const ViewContext& context() const { return context_; }

@@ -36,6 +36,8 @@ class Wishes : public QObject {
   void goToPlace(qint64 step, int instruction);
   // Data
   void stageGraph(const QString& stage);  // graph of another build phase
+  // The graph of a stop (PassStages), compared with that of `base` unless that is empty, and a node of it; -1: no node.
+  void showStop(const QString& stop, const QString& base, int node);
   void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);
   void watch(int value, bool on);
   void pin(int value, bool on);
@@ -53,6 +55,9 @@ class Wishes : public QObject {
   void studyPrecision(const QString& precision);  // the present step in it, next to float32
   // The present step next to the same step with every option changed.
   void tryOptions(const stepscope::snapshot::GetTrials& question);
+  void measureLedger();                                                 // what the present step is spent on
+  void planCapacity(const stepscope::snapshot::GetCapacity& question);  // what fits where, without running
+  void bisect();                         // which options and nodes make the present step compute other numbers
   void compareWithCapture();             // the captured model with what PyTorch computed of it
   void compareCaptures(bool always);     // as soon as they are built
   void deleteRun(qint64 run);            // of the project

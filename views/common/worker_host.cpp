@@ -3,7 +3,11 @@
 
 namespace stepscope {
 
-WorkerHost& WorkerHost::of(const SnapshotStore& store) {
+WorkerHost& WorkerHost::of(SnapshotStore& store) {
+  return *store.findChild<WorkerHost*>(QString(), Qt::FindDirectChildrenOnly);
+}
+
+const WorkerHost& WorkerHost::of(const SnapshotStore& store) {
   return *store.findChild<WorkerHost*>(QString(), Qt::FindDirectChildrenOnly);
 }
 

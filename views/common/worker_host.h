@@ -11,7 +11,8 @@ class WorkerHost : public QObject {
 
  public:
   explicit WorkerHost(SnapshotStore* store) : QObject(store) {}
-  static WorkerHost& of(const SnapshotStore& store);
+  static WorkerHost& of(SnapshotStore& store);
+  static const WorkerHost& of(const SnapshotStore& store);
 
   const QString& name() const { return name_; }  // as ssh knows it; empty: this machine
   void set(const QString& name);                 // by the workbench only

@@ -16,7 +16,7 @@ constexpr int kSeriesA = 0, kSeriesB = 1, kSeriesLoss = 5, kSeriesNorm = 3;
 }
 
 CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
-  setAccessibleName(tr("Losses of both runs over steps, and their differences"));
+  setAccessibleName(QStringLiteral("Losses of both runs over steps, and their differences"));
   setMinimumHeight(80);
   plotLayout()->clear();
   upper_ = new QCPAxisRect(this);
@@ -35,12 +35,12 @@ CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
     axis(rect, QCPAxis::atRight)->setVisible(rect == lower_);
     countWhole(*axis(rect, QCPAxis::atBottom));
   }
-  axis(upper_, QCPAxis::atLeft)->setLabel(tr("loss"));
+  axis(upper_, QCPAxis::atLeft)->setLabel(QStringLiteral("loss"));
   axis(upper_, QCPAxis::atBottom)->setTickLabels(false);
-  axis(lower_, QCPAxis::atLeft)->setLabel(tr("loss, B − A"));
-  axis(lower_, QCPAxis::atRight)->setLabel(tr("norm, B − A"));
+  axis(lower_, QCPAxis::atLeft)->setLabel(QStringLiteral("loss, B − A"));
+  axis(lower_, QCPAxis::atRight)->setLabel(QStringLiteral("norm, B − A"));
   axis(lower_, QCPAxis::atRight)->setTickLabels(true);
-  axis(lower_, QCPAxis::atBottom)->setLabel(tr("step"));
+  axis(lower_, QCPAxis::atBottom)->setLabel(QStringLiteral("step"));
   lossA_ = addGraph(axis(upper_, QCPAxis::atBottom), axis(upper_, QCPAxis::atLeft));
   lossB_ = addGraph(axis(upper_, QCPAxis::atBottom), axis(upper_, QCPAxis::atLeft));
   lossBy_ = addGraph(axis(lower_, QCPAxis::atBottom), axis(lower_, QCPAxis::atLeft));
@@ -86,15 +86,15 @@ QString CompareCurves::tip(double at) {
   const ComparedStep& s = *std::min_element(steps.begin(), steps.end(), [at](const ComparedStep& x, const ComparedStep& y) {
     return std::abs(static_cast<double>(x.step) - at) < std::abs(static_cast<double>(y.step) - at);
   });
-  QString text = tr("step %1").arg(format::count(s.step));
+  QString text = QStringLiteral("step %1").arg(format::count(s.step));
   const auto pair = [&text](const QString& what, std::optional<double> a, std::optional<double> b) {
     if (!a && !b) return;
-    const auto number = [](std::optional<double> x) { return x ? format::numberExact(*x) : tr("none"); };
-    text += tr("\n%1 A %2\n%1 B %3").arg(what, number(a), number(b));
-    if (a && b) text += tr("\n%1 B − A %2").arg(what, format::number(*b - *a));
+    const auto number = [](std::optional<double> x) { return x ? format::numberExact(*x) : QStringLiteral("none"); };
+    text += QStringLiteral("\n%1 A %2\n%1 B %3").arg(what, number(a), number(b));
+    if (a && b) text += QStringLiteral("\n%1 B − A %2").arg(what, format::number(*b - *a));
   };
-  pair(tr("loss"), s.lossA, s.lossB);
-  pair(tr("gradient norm"), s.normA, s.normB);
+  pair(QStringLiteral("loss"), s.lossA, s.lossB);
+  pair(QStringLiteral("gradient norm"), s.normA, s.normB);
   cursor_->point1->setCoords(static_cast<double>(s.step), 0);
   cursor_->point2->setCoords(static_cast<double>(s.step), 1);
   cursor_->setVisible(true);
@@ -127,8 +127,8 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
       norms = true;
       differ = differ || norm.back() != 0;
     }
-    lossA_->setName(tr("A · run %1").arg(comparison_->a.run.id));
-    lossB_->setName(tr("B · run %1").arg(comparison_->b.run.id));
+    lossA_->setName(QStringLiteral("A · run %1").arg(comparison_->a.run.id));
+    lossB_->setName(QStringLiteral("B · run %1").arg(comparison_->b.run.id));
   }
   lossA_->setData(x, a, true);
   lossB_->setData(x, b, true);
@@ -137,13 +137,14 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
   normBy_->valueAxis()->setVisible(norms);
   QStringList notes;
   if (comparison_ && comparison_->both == 0) {
-    notes << tr("the runs share no step number");
+    notes << QStringLiteral("the runs share no step number");
   } else if (comparison_ && !differ) {
-    notes << tr("equal in every bit");
+    notes << QStringLiteral("equal in every bit");
   }
   // Below the plot: a note across the lines would hide them.
-  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no step in which both runs recorded their gradients")
-                                                     : tr("step"));
+  lossBy_->keyAxis()->setLabel(comparison_ && !norms
+                                   ? QStringLiteral("step  ·  no step in which both runs recorded their gradients")
+                                   : QStringLiteral("step"));
   note_->setText(notes.join('\n'));
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {

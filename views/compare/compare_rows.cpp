@@ -11,8 +11,6 @@
 namespace stepscope {
 namespace {
 
-QString tr(const char* text) { return QObject::tr(text); }
-
 TableRow summary(const QString& what, TableCell a, TableCell b, TableCell difference = {}) {
   TableRow row;
   TableCell name(what);
@@ -22,7 +20,7 @@ TableRow summary(const QString& what, TableCell a, TableCell b, TableCell differ
 }
 
 TableRow textSummary(const QString& what, const QString& a, const QString& b) {
-  TableCell difference(a == b ? QString() : tr("differs"));
+  TableCell difference(a == b ? QString() : QStringLiteral("differs"));
   difference.role = QStringLiteral("accent");
   return summary(what, comparison::plain(a), comparison::plain(b), difference);
 }
@@ -40,7 +38,7 @@ QDateTime started(const RunEntry& run) { return QDateTime::fromMSecsSinceEpoch(r
 QString runTitle(const RunEntry& run) {
   QStringList parts{QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name)),
                     QLocale().toString(started(run), QStringLiteral("d MMM hh:mm")),
-                    run.steps == 1 ? tr("1 step") : tr("%1 steps").arg(format::count(run.steps))};
+                    run.steps == 1 ? QStringLiteral("1 step") : QStringLiteral("%1 steps").arg(format::count(run.steps))};
   if (!run.optimizer.isEmpty()) parts << format::visible(run.optimizer);
   return parts.join(QStringLiteral(" · "));
 }
@@ -60,7 +58,7 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
   };
   const auto time = [&](const QString& what, std::optional<double> x, std::optional<double> y) {
     TableCell difference = x && y ? comparison::timeDifference(x, y, times.comparable()) : TableCell();
-    if (x && y) difference.tip += tr("\n%1 of A").arg(format::change(*x, *y));
+    if (x && y) difference.tip += QStringLiteral("\n%1 of A").arg(format::change(*x, *y));
     rows.push_back(summary(what, comparison::time(x), comparison::time(y), difference));
   };
   // Exported models are often all called model.onnx: their folder tells them apart.
@@ -68,7 +66,7 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
     const QString file = path.section('/', -1), folder = path.section('/', -2, -2);
     return file == u"model.onnx" && !folder.isEmpty() ? folder : file;
   };
-  rows.push_back(textSummary(tr("Model"), model(a.model), model(b.model)));
+  rows.push_back(textSummary(QStringLiteral("Model"), model(a.model), model(b.model)));
   rows.back().cells[1].tip = format::visible(a.model);
   rows.back().cells[2].tip = format::visible(b.model);
   // The day matters when it is another one.
@@ -77,29 +75,29 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
   const auto when = [&clock](const RunEntry& run) {
     return TableCell(QLocale().toString(started(run), clock), {}, QLocale().toString(started(run), QLocale::LongFormat));
   };
-  rows.push_back(summary(tr("Started"), when(a.run), when(b.run)));
-  rows.push_back(textSummary(tr("State"), a.run.status, b.run.status));
-  rows.push_back(textSummary(tr("Device"), a.run.device + QStringLiteral(" · ") + a.precision,
+  rows.push_back(summary(QStringLiteral("Started"), when(a.run), when(b.run)));
+  rows.push_back(textSummary(QStringLiteral("State"), a.run.status, b.run.status));
+  rows.push_back(textSummary(QStringLiteral("Device"), a.run.device + QStringLiteral(" · ") + a.precision,
                              b.run.device + QStringLiteral(" · ") + b.precision));
-  rows.push_back(textSummary(tr("Optimizer"), a.run.optimizer, b.run.optimizer));
-  if (a.cpu != b.cpu) rows.push_back(textSummary(tr("Machine"), a.cpu, b.cpu));
-  if (a.version != b.version) rows.push_back(textSummary(tr("Version"), a.version, b.version));
+  rows.push_back(textSummary(QStringLiteral("Optimizer"), a.run.optimizer, b.run.optimizer));
+  if (a.cpu != b.cpu) rows.push_back(textSummary(QStringLiteral("Machine"), a.cpu, b.cpu));
+  if (a.version != b.version) rows.push_back(textSummary(QStringLiteral("Version"), a.version, b.version));
   const std::int64_t more = b.run.steps - a.run.steps;
   rows.push_back(
-      summary(tr("Steps"), {format::count(a.run.steps)}, {format::count(b.run.steps)},
+      summary(QStringLiteral("Steps"), {format::count(a.run.steps)}, {format::count(b.run.steps)},
               {more == 0 ? QStringLiteral("0") : (more > 0 ? QStringLiteral("+") : QString()) + format::count(more)}));
-  time(tr("Step, median"), median(a.step), median(b.step));
+  time(QStringLiteral("Step, median"), median(a.step), median(b.step));
   rows.back().cells[1].tip = rows.back().cells[2].tip = {};
   for (const auto& [cell, t] : {std::pair(1, a.step), std::pair(2, b.step)}) {
     if (t.n > 0)
       rows.back().cells[static_cast<std::size_t>(cell)].tip =
-          tr("n %1 without warm-up and stops, min %2, max %3")
+          QStringLiteral("n %1 without warm-up and stops, min %2, max %3")
               .arg(format::count(t.n), format::time(t.min), format::time(t.max));
   }
-  time(tr("Step, p95"), p95(a.step), p95(b.step));
+  time(QStringLiteral("Step, p95"), p95(a.step), p95(b.step));
   if (!times.a.speed.isEmpty() || !times.b.speed.isEmpty()) {
-    rows.push_back(textSummary(tr("Steps ran"), times.a.speed, times.b.speed));
-    rows.back().cells[0].tip = tr(
+    rows.push_back(textSummary(QStringLiteral("Steps ran"), times.a.speed, times.b.speed));
+    rows.back().cells[0].tip = QStringLiteral(
         "full speed; recorded, with the begin and end of every instruction; walked, instruction by instruction to stop at "
         "breakpoints");
     if (!times.unlike().isEmpty()) rows.back().cells[3].role = QStringLiteral("warn");
@@ -115,24 +113,25 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
       rows.push_back(std::move(row));
     };
     cells(
-        tr("Processors"), [](const RunStepTimes& t) { return QString::number(t.processors, 'f', 1); }, false);
-    rows.back().cells[0].tip = tr("Processor time divided by the wall time of the steps");
+        QStringLiteral("Processors"), [](const RunStepTimes& t) { return QString::number(t.processors, 'f', 1); }, false);
+    rows.back().cells[0].tip = QStringLiteral("Processor time divided by the wall time of the steps");
     cells(
-        tr("Waited"), [](const RunStepTimes& t) { return tr("%1 %").arg(100 * t.waitShare, 0, 'f', 1); }, true);
-    rows.back().cells[0].tip = tr(
+        QStringLiteral("Waited"),
+        [](const RunStepTimes& t) { return QStringLiteral("%1 %").arg(100 * t.waitShare, 0, 'f', 1); }, true);
+    rows.back().cells[0].tip = QStringLiteral(
         "Of the processor time that was asked for, what the threads waited for a core because something else ran; from 10 % "
         "on the machine counts as busy");
     if (times.a.busy || times.b.busy) {
-      rows.back().cells[3] = TableCell(tr("busy"));
+      rows.back().cells[3] = TableCell(QStringLiteral("busy"));
       rows.back().cells[3].role = QStringLiteral("warn");
     }
   }
-  numbers(tr("First loss"), loss(a.run, a.run.firstLoss), loss(b.run, b.run.firstLoss));
-  numbers(tr("Last loss"), loss(a.run, a.run.lastLoss), loss(b.run, b.run.lastLoss));
+  numbers(QStringLiteral("First loss"), loss(a.run, a.run.firstLoss), loss(b.run, b.run.firstLoss));
+  numbers(QStringLiteral("Last loss"), loss(a.run, a.run.lastLoss), loss(b.run, b.run.lastLoss));
   for (const ComparedBytes& m : c.memory) {
     if (m.name == u"measured peak" || m.name == u"planned")
-      rows.push_back(summary(m.name == u"planned" ? tr("Peak, planned") : tr("Peak, measured"), comparison::bytes(m.a),
-                             comparison::bytes(m.b), comparison::bytesDifference(m.a, m.b)));
+      rows.push_back(summary(m.name == u"planned" ? QStringLiteral("Peak, planned") : QStringLiteral("Peak, measured"),
+                             comparison::bytes(m.a), comparison::bytes(m.b), comparison::bytesDifference(m.a, m.b)));
   }
   return rows;
 }

@@ -42,19 +42,19 @@ const RunEntry* runOf(const std::vector<RunEntry>& runs, std::int64_t id) {
 }  // namespace
 
 CompareView::CompareView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("compare"), tr("Compare"), parent),
+    : View(context, QStringLiteral("compare"), QStringLiteral("Compare"), parent),
       controls_(new QWidget(this)),
       logarithmic_(new QToolButton),
-      other_(new QPushButton(tr("Other project…"))),
+      other_(new QPushButton(QStringLiteral("Other project…"))),
       a_(new QComboBox),
       b_(new QComboBox),
       swap_(new QToolButton),
       error_(new QLabel),
       note_(new QLabel),
-      model_(new RowTableModel({{QString(), tr("What is compared"), false, 10},
-                                {tr("A"), tr("Run A"), true, 9},
-                                {tr("B"), tr("Run B"), true, 9},
-                                {tr("B − A"), tr("Difference"), true, 8}},
+      model_(new RowTableModel({{QString(), QStringLiteral("What is compared"), false, 10},
+                                {QStringLiteral("A"), QStringLiteral("Run A"), true, 9},
+                                {QStringLiteral("B"), QStringLiteral("Run B"), true, 9},
+                                {QStringLiteral("B − A"), QStringLiteral("Difference"), true, 8}},
                                this)),
       table_(new RowTableView),
       curves_(new CompareCurves) {
@@ -62,12 +62,12 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   auto* line = new QHBoxLayout(controls_);
   line->setContentsMargins(0, 0, 0, 0);
   logarithmic_->setCheckable(true);
-  logarithmic_->setText(tr("Log"));
+  logarithmic_->setText(QStringLiteral("Log"));
   line->addWidget(logarithmic_);
   line->addWidget(other_);
   controls_->hide();
-  logarithmic_->setToolTip(tr("Logarithmic axis of the losses"));
-  other_->setToolTip(tr("Takes run B from another project file"));
+  logarithmic_->setToolTip(QStringLiteral("Logarithmic axis of the losses"));
+  other_->setToolTip(QStringLiteral("Takes run B from another project file"));
   other_->setObjectName(QStringLiteral("compare_other"));
 
   auto* column = new QVBoxLayout(this);
@@ -77,16 +77,16 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   pair->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
   pair->setSpacing(qRound(0.5 * m.unit));
   swap_->setText(QStringLiteral("⇄"));
-  swap_->setToolTip(tr("Swaps A and B"));
-  swap_->setAccessibleName(tr("Swap A and B"));
+  swap_->setToolTip(QStringLiteral("Swaps A and B"));
+  swap_->setAccessibleName(QStringLiteral("Swap A and B"));
   swap_->setObjectName(QStringLiteral("compare_swap"));
   for (auto [list, letter] : {std::pair(a_, QStringLiteral("A")), std::pair(b_, QStringLiteral("B"))}) {
     auto* label = new QLabel(letter);
     QFont strong = label->font();
     strong.setWeight(QFont::DemiBold);
     label->setFont(strong);
-    list->setAccessibleName(tr("Run %1").arg(letter));
-    list->setToolTip(tr("Run %1: any recorded run of the project, the newest first").arg(letter));
+    list->setAccessibleName(QStringLiteral("Run %1").arg(letter));
+    list->setToolTip(QStringLiteral("Run %1: any recorded run of the project, the newest first").arg(letter));
     list->setObjectName(QStringLiteral("compare_") + letter.toLower());
     list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     list->setMinimumContentsLength(8);
@@ -122,7 +122,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   for (const int column : {1, 2, 3}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
   table_->sizeColumns(model_->columns());
   table_->setObjectName(QStringLiteral("compare_summary"));
-  table_->setAccessibleName(tr("Both runs"));
+  table_->setAccessibleName(QStringLiteral("Both runs"));
   table_->setContextMenuPolicy(Qt::NoContextMenu);
   table_->setMinimumWidth(14 * m.unit);
   curves_->setMinimumWidth(14 * m.unit);
@@ -150,13 +150,13 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
 
 QString CompareView::headerText() const {
   const auto& facts = store().project();
-  if (facts.comparing()) return tr("reading …");
+  if (facts.comparing()) return QStringLiteral("reading …");
   if (!facts.runComparison()) return {};
   const RunComparison& c = *facts.runComparison();
-  if (c.both == 0) return tr("no step in both");
-  return c.first       ? tr("part at step %1").arg(format::count(c.first->step))
-         : c.both == 1 ? tr("1 step agrees")
-                       : tr("%1 steps agree").arg(format::count(c.both));
+  if (c.both == 0) return QStringLiteral("no step in both");
+  return c.first       ? QStringLiteral("part at step %1").arg(format::count(c.first->step))
+         : c.both == 1 ? QStringLiteral("1 step agrees")
+                       : QStringLiteral("%1 steps agree").arg(format::count(c.both));
 }
 
 QString CompareView::emptyText() const {

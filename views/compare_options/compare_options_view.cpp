@@ -17,7 +17,7 @@ std::vector<TableRow> rowsOf(const RunComparison& c) {
   for (const ComparedOption& o : c.options) {
     const auto cell = [](const std::optional<QString>& value) {
       if (value) return comparison::plain(value->isEmpty() ? QStringLiteral("“”") : *value);
-      TableCell none(QObject::tr("not there"), {}, QObject::tr("this run has no such option"));
+      TableCell none(QStringLiteral("not there"), {}, QStringLiteral("this run has no such option"));
       none.role = QStringLiteral("faint");
       return none;
     };
@@ -31,31 +31,32 @@ std::vector<TableRow> rowsOf(const RunComparison& c) {
 }  // namespace
 
 CompareOptionsView::CompareOptionsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("compare_options"), tr("Differences"),
-                 {{tr("Option"), tr("Options and settings of the run that differ"), false, 11},
-                  {tr("A"), tr("Value in run A"), false, 5},
-                  {tr("B"), tr("Value in run B"), false, 5}},
+    : TablePanel(context, QStringLiteral("compare_options"), QStringLiteral("Differences"),
+                 {{QStringLiteral("Option"), QStringLiteral("Options and settings of the run that differ"), false, 11},
+                  {QStringLiteral("A"), QStringLiteral("Value in run A"), false, 5},
+                  {QStringLiteral("B"), QStringLiteral("Value in run B"), false, 5}},
                  parent),
       rtol_(new QLineEdit),
       atol_(new QLineEdit),
       verdict_(new QLabel),
-      same_(new QLabel(tr("Every option is the same in both runs."))) {
+      same_(new QLabel(QStringLiteral("Every option is the same in both runs."))) {
   const Metrics m = Metrics::current();
-  setFilterPlaceholder(tr("Filter options"));
+  setFilterPlaceholder(QStringLiteral("Filter options"));
   auto* top = new QVBoxLayout;
   top->setContentsMargins(m.padding, qRound(0.6 * m.unit), m.padding, qRound(0.5 * m.unit));
   top->setSpacing(qRound(0.4 * m.unit));
   auto* line = new QHBoxLayout;
   line->setSpacing(qRound(0.5 * m.unit));
   for (auto [edit, name, tip] :
-       {std::tuple(rtol_, QStringLiteral("rtol"), tr("Relative tolerance: A and B agree when |A − B| ≤ atol + rtol · |B|")),
+       {std::tuple(rtol_, QStringLiteral("rtol"),
+                   QStringLiteral("Relative tolerance: A and B agree when |A − B| ≤ atol + rtol · |B|")),
         std::tuple(atol_, QStringLiteral("atol"),
-                   tr("Absolute tolerance: A and B agree when |A − B| ≤ atol + rtol · |B|"))}) {
+                   QStringLiteral("Absolute tolerance: A and B agree when |A − B| ≤ atol + rtol · |B|"))}) {
     auto* label = new QLabel(name);
     label->setProperty("role", "muted");
     label->setToolTip(tip);
     edit->setToolTip(tip);
-    edit->setAccessibleName(edit == rtol_ ? tr("Relative tolerance") : tr("Absolute tolerance"));
+    edit->setAccessibleName(edit == rtol_ ? QStringLiteral("Relative tolerance") : QStringLiteral("Absolute tolerance"));
     edit->setObjectName(QStringLiteral("compare_") + name);
     edit->setMinimumWidth(4 * m.unit);
     edit->setMaximumWidth(12 * m.unit);
@@ -99,7 +100,7 @@ void CompareOptionsView::apply() {
     bool number = false;
     const double typed = edit->text().trimmed().replace(',', '.').toDouble(&number);
     if (!number || !std::isfinite(typed) || typed < 0) {
-      emit wishes().status(tr("%1 '%2': expected a number from 0, such as 1e-5")
+      emit wishes().status(QStringLiteral("%1 '%2': expected a number from 0, such as 1e-5")
                                .arg(edit->objectName().section('_', 1), format::visible(edit->text())));
       return showTolerance();
     }
@@ -117,18 +118,19 @@ void CompareOptionsView::refill() {
   if (result) {
     rows = rowsOf(*result);
     if (result->both == 0) {
-      verdict = tr("The runs share no step number: nothing to compare step by step.");
+      verdict = QStringLiteral("The runs share no step number: nothing to compare step by step.");
     } else if (result->first) {
-      verdict = tr("First divergence: %1").arg(comparison::divergenceText(*result->first));
+      verdict = QStringLiteral("First divergence: %1").arg(comparison::divergenceText(*result->first));
       role = "warn";
     } else if (result->unequal) {
-      verdict = tr("All %1 steps agree within the tolerance. First unequal number: %2")
+      verdict = QStringLiteral("All %1 steps agree within the tolerance. First unequal number: %2")
                     .arg(format::count(result->both), comparison::divergenceText(*result->unequal));
       role = "ok";
     } else {
-      verdict = result->both == 1
-                    ? tr("The step that both have is equal in every bit of what was recorded.")
-                    : tr("All %1 steps are equal in every bit of what was recorded.").arg(format::count(result->both));
+      verdict =
+          result->both == 1
+              ? QStringLiteral("The step that both have is equal in every bit of what was recorded.")
+              : QStringLiteral("All %1 steps are equal in every bit of what was recorded.").arg(format::count(result->both));
       role = "ok";
     }
   }

@@ -8,10 +8,12 @@
 namespace stepscope {
 
 CompareTimesView::CompareTimesView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("compare_times"), tr("Times and memory"), timeColumns(Times::kOperators), parent),
+    : TablePanel(context, QStringLiteral("compare_times"), QStringLiteral("Times and memory"),
+                 timeColumns(Times::kOperators), parent),
       which_(new QComboBox(this)) {
-  which_->addItems({tr("Operators"), tr("Phases of the step"), tr("Build"), tr("Memory")});
-  which_->setAccessibleName(tr("Table"));
+  which_->addItems({QStringLiteral("Operators"), QStringLiteral("Phases of the step"), QStringLiteral("Build"),
+                    QStringLiteral("Memory")});
+  which_->setAccessibleName(QStringLiteral("Table"));
   which_->setObjectName(QStringLiteral("compare_times_which"));
   which_->hide();
   connect(which_, &QComboBox::currentIndexChanged, this, &CompareTimesView::refillLater);
@@ -31,7 +33,7 @@ bool CompareTimesView::comparable() const {
 QString CompareTimesView::headerText() const {
   const auto& result = store().project().runComparison();
   const bool unlike = result && which() != Times::kMemory && which() != Times::kBuild && !comparable();
-  return unlike ? tr("not taken alike: see Compare") : TablePanel::headerText();
+  return unlike ? QStringLiteral("not taken alike: see Compare") : TablePanel::headerText();
 }
 
 QString CompareTimesView::saveState() const { return QString::number(which_->currentIndex()); }
@@ -44,7 +46,7 @@ void CompareTimesView::refill() {
   auto rows = result ? timeRows(*result, which(), store().plan().get(), comparable()) : std::vector<TableRow>();
   if (result && rows.empty()) {
     TableRow none;
-    none.cells = {{tr("not recorded")}};
+    none.cells = {{QStringLiteral("not recorded")}};
     none.cells[0].role = QStringLiteral("muted");
     rows.push_back(std::move(none));
   }

@@ -10,8 +10,6 @@
 namespace stepscope {
 namespace {
 
-QString tr(const char* text) { return QObject::tr(text); }
-
 TableCell measured(const TimeFigures& t, std::int64_t ns) {
   return t.n > 0 ? comparison::time(static_cast<double>(ns)) : comparison::absent();
 }
@@ -24,40 +22,43 @@ std::optional<double> asNumber(std::optional<std::int64_t> n) {
 
 std::vector<TableColumn> timeColumns(Times which) {
   if (which == Times::kMemory) {
-    return {{tr("Memory"),
-             tr("planned: as the plan has it, persistent memory included · measured peak: touched pages · arena: planned "
-                "for intermediate values · lower bound: largest sum of live bytes in this order · persistent: parameters, "
-                "optimizer state, constants, batch"),
+    return {{QStringLiteral("Memory"),
+             QStringLiteral(
+                 "planned: as the plan has it, persistent memory included · measured peak: touched pages · arena: planned "
+                 "for intermediate values · lower bound: largest sum of live bytes in this order · persistent: parameters, "
+                 "optimizer state, constants, batch"),
              false, 12},
-            {tr("A"), tr("Run A"), true, 8},
-            {tr("B"), tr("Run B"), true, 8},
-            {tr("B − A"), tr("Difference in bytes"), true, 8},
-            {tr("Change"), tr("Difference in percent of A"), true, 7},
+            {QStringLiteral("A"), QStringLiteral("Run A"), true, 8},
+            {QStringLiteral("B"), QStringLiteral("Run B"), true, 8},
+            {QStringLiteral("B − A"), QStringLiteral("Difference in bytes"), true, 8},
+            {QStringLiteral("Change"), QStringLiteral("Difference in percent of A"), true, 7},
             {QString(), QString(), false, 4}};
   }
-  const QString of = which == Times::kOperators ? tr("one execution")
-                     : which == Times::kBuild   ? tr("the newest build")
-                                                : tr("one step");
-  const QString sum = which == Times::kBuild ? tr("Wall-clock time of the newest build")
-                                             : tr("Mean time per step without warm-up; read it beside median and p95");
-  return {
-      {which == Times::kOperators ? tr("Operator") : tr("Phase"),
-       which == Times::kOperators ? tr("Operator and phase; click selects the first such instruction of the open model")
-                                  : tr("Phase"),
-       false, 17},
-      {which == Times::kBuild ? tr("A") : tr("A per step"), sum, true, 7},
-      {which == Times::kBuild ? tr("B") : tr("B per step"), sum, true, 7},
-      {tr("B − A"), tr("Difference; below zero B is faster"), true, 7},
-      {tr("Change"), tr("Difference in percent of A"), true, 6},
-      {tr("A n"), tr("Measurements of %1 in A").arg(of), true, 4},
-      {tr("A median"), tr("Half of the measurements of %1 were faster").arg(of), true, 7},
-      {tr("A p95"), tr("95 of 100 measurements of %1 were faster").arg(of), true, 7},
-      {tr("B n"), tr("Measurements of %1 in B").arg(of), true, 4},
-      {tr("B median"), tr("Half of the measurements of %1 were faster").arg(of), true, 7},
-      {tr("B p95"), tr("95 of 100 measurements of %1 were faster").arg(of), true, 7},
-      {which == Times::kOperators ? tr("Instructions") : tr("Items"),
-       which == Times::kOperators ? tr("Instructions of the plan, A → B") : tr("Items worked on or steps measured, A → B"),
-       true, 7}};
+  const QString of = which == Times::kOperators ? QStringLiteral("one execution")
+                     : which == Times::kBuild   ? QStringLiteral("the newest build")
+                                                : QStringLiteral("one step");
+  const QString sum = which == Times::kBuild
+                          ? QStringLiteral("Wall-clock time of the newest build")
+                          : QStringLiteral("Mean time per step without warm-up; read it beside median and p95");
+  return {{which == Times::kOperators ? QStringLiteral("Operator") : QStringLiteral("Phase"),
+           which == Times::kOperators
+               ? QStringLiteral("Operator and phase; click selects the first such instruction of the open model")
+               : QStringLiteral("Phase"),
+           false, 17},
+          {which == Times::kBuild ? QStringLiteral("A") : QStringLiteral("A per step"), sum, true, 7},
+          {which == Times::kBuild ? QStringLiteral("B") : QStringLiteral("B per step"), sum, true, 7},
+          {QStringLiteral("B − A"), QStringLiteral("Difference; below zero B is faster"), true, 7},
+          {QStringLiteral("Change"), QStringLiteral("Difference in percent of A"), true, 6},
+          {QStringLiteral("A n"), QStringLiteral("Measurements of %1 in A").arg(of), true, 4},
+          {QStringLiteral("A median"), QStringLiteral("Half of the measurements of %1 were faster").arg(of), true, 7},
+          {QStringLiteral("A p95"), QStringLiteral("95 of 100 measurements of %1 were faster").arg(of), true, 7},
+          {QStringLiteral("B n"), QStringLiteral("Measurements of %1 in B").arg(of), true, 4},
+          {QStringLiteral("B median"), QStringLiteral("Half of the measurements of %1 were faster").arg(of), true, 7},
+          {QStringLiteral("B p95"), QStringLiteral("95 of 100 measurements of %1 were faster").arg(of), true, 7},
+          {which == Times::kOperators ? QStringLiteral("Instructions") : QStringLiteral("Items"),
+           which == Times::kOperators ? QStringLiteral("Instructions of the plan, A → B")
+                                      : QStringLiteral("Items worked on or steps measured, A → B"),
+           true, 7}};
 }
 
 std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSnapshot* plan, bool comparable) {
@@ -96,7 +97,8 @@ std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSn
       row.cells.push_back(f.n > 0 ? TableCell(format::count(f.n), QVariant::fromValue<qint64>(f.n)) : comparison::absent());
       for (const std::int64_t ns : {f.median, f.p95}) {
         row.cells.push_back(measured(f, ns));
-        if (f.n > 0) row.cells.back().tip += tr("\nmin %1, max %2").arg(format::time(f.min), format::time(f.max));
+        if (f.n > 0)
+          row.cells.back().tip += QStringLiteral("\nmin %1, max %2").arg(format::time(f.min), format::time(f.max));
       }
     }
     row.cells.push_back({t.countA == t.countB ? format::count(t.countA)

@@ -14,16 +14,17 @@
 namespace stepscope {
 
 DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("determinism"), tr("Determinism"),
-                 {{tr("Node"), tr("Operator and place"), false, 20},
-                  {tr("Verdict"), tr("Same bits for the same build, machine and inputs?"), false, 15},
-                  {tr("Reason"), tr("Why"), false, 22}},
-                 parent),
+    : TablePanel(
+          context, QStringLiteral("determinism"), QStringLiteral("Determinism"),
+          {{QStringLiteral("Node"), QStringLiteral("Operator and place"), false, 20},
+           {QStringLiteral("Verdict"), QStringLiteral("Same bits for the same build, machine and inputs?"), false, 15},
+           {QStringLiteral("Reason"), QStringLiteral("Why"), false, 22}},
+          parent),
       result_(new QLabel) {
   const Metrics m = Metrics::current();
   auto* line = new QHBoxLayout;
   line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, 0);
-  auto* twice = new QPushButton(tr("Run twice, compare bits"));
+  auto* twice = new QPushButton(QStringLiteral("Run twice, compare bits"));
   twice->setObjectName(QStringLiteral("determinism_twice"));
   result_->setTextFormat(Qt::PlainText);
   result_->setWordWrap(true);
@@ -34,12 +35,14 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
   const auto follow = [this, twice] {
     const bool recorded = store().readOnly();
     twice->setEnabled(!recorded && store().plan());
-    twice->setToolTip(recorded ? tr("A recorded project cannot run; its verdicts are those of the build that was recorded")
-                               : tr("Runs the present step twice from the same state and compares every value bit for bit"));
-    setNothingText(recorded ? tr("No verdicts in this project.\nThe program that recorded it, or a build that was "
-                                 "interrupted, kept none; a new run of the model does.")
-                            : tr("No verdicts yet.\nThey come with every build: what each kernel promises. “Run twice” "
-                                 "compares the bits of every value of the present step."));
+    twice->setToolTip(
+        recorded ? QStringLiteral("A recorded project cannot run; its verdicts are those of the build that was recorded")
+                 : QStringLiteral("Runs the present step twice from the same state and compares every value bit for bit"));
+    setNothingText(
+        recorded ? QStringLiteral("No verdicts in this project.\nThe program that recorded it, or a build that was "
+                                  "interrupted, kept none; a new run of the model does.")
+                 : QStringLiteral("No verdicts yet.\nThey come with every build: what each kernel promises. “Run twice” "
+                                  "compares the bits of every value of the present step."));
   };
   follow();
   connect(&store(), &SnapshotStore::workerChanged, this, follow);
@@ -54,8 +57,8 @@ QString DeterminismView::summary() const {
   const auto sure = std::count_if(list.begin(), list.end(), [](const auto& d) { return bitsOf(d) == Bits::kSame; });
   const auto all = static_cast<std::ptrdiff_t>(list.size());
   if (all == 0) return {};
-  return sure == all ? tr("All %1 nodes are deterministic").arg(format::count(all))
-                     : tr("%1 of %2 nodes are deterministic; %3 are for one number of threads")
+  return sure == all ? QStringLiteral("All %1 nodes are deterministic").arg(format::count(all))
+                     : QStringLiteral("%1 of %2 nodes are deterministic; %3 are for one number of threads")
                            .arg(format::count(sure), format::count(all), format::count(all - sure));
 }
 
@@ -65,20 +68,21 @@ void DeterminismView::refill() {
   if (comparison) {
     int differing = 0;
     for (const auto& v : comparison->values()) differing += !v.equal_bits();
-    result_->setText(comparison->equal()
-                         ? tr("Run twice: %1 values, all equal bit for bit").arg(format::count(comparison->values_size()))
-                         : tr("Run twice: %1 of %2 values differ")
-                               .arg(format::count(differing), format::count(comparison->values_size())));
+    result_->setText(
+        comparison->equal()
+            ? QStringLiteral("Run twice: %1 values, all equal bit for bit").arg(format::count(comparison->values_size()))
+            : QStringLiteral("Run twice: %1 of %2 values differ")
+                  .arg(format::count(differing), format::count(comparison->values_size())));
     result_->setProperty("role", comparison->equal() ? "ok" : "error");
     for (const auto& v : comparison->values()) {
       if (v.equal_bits()) continue;
       TableRow row;
-      TableCell verdict(tr("bits differ"));
+      TableCell verdict(QStringLiteral("bits differ"));
       verdict.role = QStringLiteral("error");
       QStringList at;
       for (const auto i : v.worst_index()) at << QString::number(i);
       row.cells = {format::visible(v.name()), verdict,
-                   tr("%1 elements, worst at [%2]: %3 and %4, largest difference %5")
+                   QStringLiteral("%1 elements, worst at [%2]: %3 and %4, largest difference %5")
                        .arg(format::count(v.differing()), at.join(QStringLiteral(", ")), format::number(v.a(), 9),
                             format::number(v.b(), 9), format::number(v.max_abs()))};
       rows.push_back(std::move(row));
@@ -94,7 +98,7 @@ void DeterminismView::refill() {
     const QString reason = format::visible(d.reason());
     TableCell verdict(format::visible(d.verdict()));
     verdict.role = bitsOf(d) == Bits::kSame ? QStringLiteral("ok") : QStringLiteral("warn");
-    TableCell name(store().graph() ? names::node(*store().graph(), d.node()) : tr("node %1").arg(d.node()));
+    TableCell name(store().graph() ? names::node(*store().graph(), d.node()) : QStringLiteral("node %1").arg(d.node()));
     if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr)
       name.swatch = QString::fromStdString(node->category());
     row.cells = {name, verdict, {reason, reason, reason}};

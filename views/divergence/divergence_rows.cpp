@@ -9,22 +9,21 @@
 #include "views/common/format.h"
 
 namespace stepscope {
-namespace {
-QString tr(const char* text) { return QObject::tr(text); }
-}  // namespace
 
 std::vector<TableColumn> divergenceColumns() {
-  return {{tr("Step"), tr("Micro step; steps are matched by their number"), true, 4},
-          {tr("Phase"), tr("Phase that makes the number: within a step forward comes first, then backward"), false, 7},
-          {tr("Quantity"),
-           tr("loss, gradient norm before clipping, or the first statistic of a watched value that parts: elements, NaN, "
-              "Inf, norm, mean, std, min, max"),
+  return {{QStringLiteral("Step"), QStringLiteral("Micro step; steps are matched by their number"), true, 4},
+          {QStringLiteral("Phase"),
+           QStringLiteral("Phase that makes the number: within a step forward comes first, then backward"), false, 7},
+          {QStringLiteral("Quantity"),
+           QStringLiteral(
+               "loss, gradient norm before clipping, or the first statistic of a watched value that parts: elements, NaN, "
+               "Inf, norm, mean, std, min, max"),
            false, 7},
-          {tr("Value"), tr("Name of the value; click selects it in the open model"), false, 14},
-          {tr("A"), tr("Number of run A"), true, 9},
-          {tr("B"), tr("Number of run B"), true, 9},
-          {tr("B − A"), tr("Difference"), true, 8},
-          {tr("Relative"), tr("|A − B| divided by |B|: what rtol limits"), true, 7}};
+          {QStringLiteral("Value"), QStringLiteral("Name of the value; click selects it in the open model"), false, 14},
+          {QStringLiteral("A"), QStringLiteral("Number of run A"), true, 9},
+          {QStringLiteral("B"), QStringLiteral("Number of run B"), true, 9},
+          {QStringLiteral("B − A"), QStringLiteral("Difference"), true, 8},
+          {QStringLiteral("Relative"), QStringLiteral("|A − B| divided by |B|: what rtol limits"), true, 7}};
 }
 
 std::vector<TableRow> divergenceRows(const RunComparison& c, const GraphSnapshot* graph) {

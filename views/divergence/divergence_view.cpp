@@ -8,8 +8,8 @@
 namespace stepscope {
 
 DivergenceView::DivergenceView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("divergence"), tr("First divergence"), divergenceColumns(), parent) {
-  setFilterPlaceholder(tr("Filter by step, quantity or value"));
+    : TablePanel(context, QStringLiteral("divergence"), QStringLiteral("First divergence"), divergenceColumns(), parent) {
+  setFilterPlaceholder(QStringLiteral("Filter by step, quantity or value"));
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &DivergenceView::refillLater);
   connect(&store().project(), &ProjectFacts::runsChanged, this, &DivergenceView::emptyChanged);
   connect(&store(), &SnapshotStore::graphChanged, this, &DivergenceView::refillLater);
@@ -19,8 +19,9 @@ QString DivergenceView::headerText() const {
   const auto& result = store().project().runComparison();
   if (!result || result->outside == 0) return {};
   const auto shown = static_cast<std::int64_t>(result->divergences.size());
-  const QString text = tr("%1 outside %2").arg(format::count(result->outside), comparison::toleranceText(result->request));
-  return shown < result->outside ? tr("first %1 of %2").arg(format::count(shown), text) : text;
+  const QString text =
+      QStringLiteral("%1 outside %2").arg(format::count(result->outside), comparison::toleranceText(result->request));
+  return shown < result->outside ? QStringLiteral("first %1 of %2").arg(format::count(shown), text) : text;
 }
 
 QString DivergenceView::emptyText() const {
@@ -28,17 +29,19 @@ QString DivergenceView::emptyText() const {
   if (!result) return comparison::noneText(store().project());
   if (result->outside > 0) return {};
   if (result->both == 0 && result->statistics == 0)
-    return tr("The runs share no step number, so there is nothing to compare step by step.\nTrain both from the same step.");
-  const QString seen =
-      result->statistics > 0
-          ? tr("Losses, gradient norms and %1 statistics of watched values").arg(format::count(result->statistics))
-          : tr("Losses and gradient norms");
-  const QString agree = tr("No divergence: %1 of %2 steps agree within %3.")
+    return QStringLiteral(
+        "The runs share no step number, so there is nothing to compare step by step.\nTrain both from the same step.");
+  const QString seen = result->statistics > 0 ? QStringLiteral("Losses, gradient norms and %1 statistics of watched values")
+                                                    .arg(format::count(result->statistics))
+                                              : QStringLiteral("Losses and gradient norms");
+  const QString agree = QStringLiteral("No divergence: %1 of %2 steps agree within %3.")
                             .arg(seen, format::count(result->both), comparison::toleranceText(result->request));
-  const QString first = result->unequal ? tr("First unequal number: %1.").arg(comparison::divergenceText(*result->unequal))
-                                        : tr("They are equal in every bit.");
-  const QString more =
-      result->statistics > 0 ? QString() : tr("\nWatch values (Watch) in both runs to compare their statistics too.");
+  const QString first = result->unequal
+                            ? QStringLiteral("First unequal number: %1.").arg(comparison::divergenceText(*result->unequal))
+                            : QStringLiteral("They are equal in every bit.");
+  const QString more = result->statistics > 0
+                           ? QString()
+                           : QStringLiteral("\nWatch values (Watch) in both runs to compare their statistics too.");
   return agree + '\n' + first + more;
 }
 

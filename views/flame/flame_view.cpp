@@ -12,12 +12,12 @@ constexpr std::size_t kMostSteps = 64;
 }
 
 FlameView::FlameView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("flame"), tr("Flame graph"), parent) {
+    : View(context, QStringLiteral("flame"), QStringLiteral("Flame graph"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new FlameCanvas(this);
   canvas_->setObjectName(QStringLiteral("flame_canvas"));
-  canvas_->setAccessibleName(tr("Flame graph"));
+  canvas_->setAccessibleName(QStringLiteral("Flame graph"));
   column->addWidget(canvas_);
   setFocusProxy(canvas_);
   pool_.setMaxThreadCount(1);
@@ -53,9 +53,9 @@ FlameView::~FlameView() { pool_.waitForDone(); }
 QString FlameView::headerText() const {
   if (tree_.ns == 0) return {};
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
-  return (ranged ? tr("%1 in the range of %2")
+  return (ranged ? QStringLiteral("%1 in the range of %2")
                        .arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
-                 : (counted_.steps.size() == 1 ? tr("%1 in %2 step") : tr("%1 in %2 steps"))
+                 : (counted_.steps.size() == 1 ? QStringLiteral("%1 in %2 step") : QStringLiteral("%1 in %2 steps"))
                        .arg(format::time(tree_.ns))
                        .arg(counted_.steps.size())) +
          counted_.leftOut();
@@ -64,8 +64,8 @@ QString FlameView::headerText() const {
 QString FlameView::emptyText() const {
   if (tree_.ns > 0) return {};
   return selection().rangeEnd() > selection().rangeBegin()
-             ? tr("No instruction ran in the picked range. Pick another one in the timeline.")
-             : tr("Nothing recorded yet. Run a training step; its time appears here by module.");
+             ? QStringLiteral("No instruction ran in the picked range. Pick another one in the timeline.")
+             : QStringLiteral("Nothing recorded yet. Run a training step; its time appears here by module.");
 }
 
 void FlameView::rebuild() {
@@ -103,7 +103,7 @@ void FlameView::showTree(FlameTree tree) {
   }
   canvas_->setBoxes(std::move(boxes), {}, [this](const FlameBox& box) {
     const FlameNode& node = tree_.nodes[static_cast<std::size_t>(box.id)];
-    return tr("%1%2\n%3 (%4)\n%5 of the shown time · %6 spans")
+    return QStringLiteral("%1%2\n%3 (%4)\n%5 of the shown time · %6 spans")
         .arg(node.path.empty() || node.category.empty() ? QString() : format::visible(node.path) + QStringLiteral(" / "),
              node.category.empty() && !node.path.empty() ? format::visible(node.path) : box.name)
         .arg(format::time(node.ns), format::timeExact(node.ns),

@@ -102,6 +102,25 @@ bool GraphCamera::showBox(const GraphScene& scene, int box, int partner) {
   return true;
 }
 
+bool GraphCamera::showGroup(const GraphScene& scene, int group) {
+  QRectF both;
+  for (const int box : scene.openGroups)
+    if (scene.boxes[static_cast<std::size_t>(box)].group == group)
+      both = both.united(rectOf(scene.boxes[static_cast<std::size_t>(box)].at));
+  if (both.isEmpty()) return false;
+  const QRectF room = inner(view_), on = view_.toPixel(both);
+  if (on.left() >= room.left() && on.right() <= room.right()) return false;
+  fitted_ = false;
+  const double fit = room.width() / both.width(), wanted = std::max(std::min(view_.scaleX, fit), kLegible * base()),
+               scale = std::min(view_.scaleX, wanted);
+  // Its title keeps its height.
+  view_.zoomAt({room.center().x(), on.top()}, scale / view_.scaleX, scale / view_.scaleX);
+  const double wide = view_.visible().width();
+  view_.origin.setX(both.width() * scale <= room.width() ? both.center().x() - wide / 2 : both.left() - room.left() / scale);
+  clamp(scene);
+  return true;
+}
+
 void GraphCamera::zoomAround(const GraphScene& scene, QPointF pixel, double factor) {
   factor = std::clamp(view_.scaleX * factor, kLeast, kMost * base()) / view_.scaleX;
   fitted_ = false;

@@ -24,6 +24,9 @@ class GraphCamera {
   // nothing moved. A zoom that the user chose is kept; otherwise it gets smaller until both are in view.
   bool showBox(const GraphScene& scene, int box, int partner = -1);
   bool contains(const GraphScene& scene, int box) const;
+  // An open group, forward and gradient column of it, from side to side: moves sideways, and only where it is too wide gets
+  // smaller, as far as names can be read. False: nothing moved.
+  bool showGroup(const GraphScene& scene, int group);
   void zoomAround(const GraphScene& scene, QPointF pixel, double factor);
   void pan(const GraphScene& scene, QPointF pixels);
   // A box went from one place to another in a new scene: it keeps its place on the screen, a group by its title.

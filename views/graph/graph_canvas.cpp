@@ -15,7 +15,7 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
-  setAccessibleName(tr("Graph picture"));
+  setAccessibleName(QStringLiteral("Graph picture"));
   setMinimumSize(160, 120);
 }
 
@@ -154,6 +154,10 @@ void GraphCanvas::fitBox(int box) {
 
 void GraphCanvas::showBox(int box) {
   if (scene_ && box >= 0 && camera_.showBox(*scene_, box, partnerOf(box))) moved();
+}
+
+void GraphCanvas::showGroup(int group) {
+  if (scene_ && camera_.showGroup(*scene_, group)) moved();
 }
 
 // The box of the forward node that the gradient in a box belongs to, or of the closed group that holds it; -1 none.

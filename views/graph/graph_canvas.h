@@ -49,6 +49,7 @@ class GraphCanvas : public QWidget {
   void fitBox(int box);  // with some of its surroundings
   // Moves only when it, or the forward node that a gradient belongs to, is not in view.
   void showBox(int box);
+  void showGroup(int group);  // both columns of an open group
   void zoomBy(double factor);
   int boxAt(QPointF pixel) const;  // innermost; -1
   int hovered() const { return state_.hovered; }

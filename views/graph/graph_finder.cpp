@@ -15,9 +15,9 @@ GraphFinder::GraphFinder(QWidget* parent) : QWidget(parent), text_(new QLineEdit
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(6, 4, 6, 4);
   text_->setObjectName(QStringLiteral("graph_find"));
-  text_->setAccessibleName(tr("Find in the graph"));
-  text_->setPlaceholderText(tr("Find: MatMul  path:h.3  -phase:backward"));
-  text_->setToolTip(tr("Return goes to the next match, Shift+Return to the one before, Esc closes"));
+  text_->setAccessibleName(QStringLiteral("Find in the graph"));
+  text_->setPlaceholderText(QStringLiteral("Find: MatMul  path:h.3  -phase:backward"));
+  text_->setToolTip(QStringLiteral("Return goes to the next match, Shift+Return to the one before, Esc closes"));
   text_->setClearButtonEnabled(true);
   count_->setProperty("role", "muted");
   row->addWidget(text_, 1);
@@ -43,8 +43,8 @@ QString GraphFinder::query() const { return isHidden() ? QString() : text_->text
 
 void GraphFinder::showCount(int match, int count) {
   count_->setText(query().isEmpty() ? QString()
-                  : count == 0      ? tr("no match")
-                                    : tr("%1 of %2").arg(format::count(match + 1), format::count(count)));
+                  : count == 0      ? QStringLiteral("no match")
+                                    : QStringLiteral("%1 of %2").arg(format::count(match + 1), format::count(count)));
 }
 
 }  // namespace stepscope

@@ -18,7 +18,7 @@
 namespace stepscope {
 
 GraphView::GraphView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("graph"), tr("Graph"), parent) {
+    : View(context, QStringLiteral("graph"), QStringLiteral("Graph"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
@@ -47,7 +47,7 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent)
     // A build that failed stands beside the plan that is shown, whose graph has another name then.
     if (stage_.isEmpty() && store().graph() && store().graphOf(stage) == store().graph()) strip_->setShown(stage, {});
   });
-  connect(&PassStages::of(store()), &PassStages::wanted, this, &GraphView::showPlace);
+  connect(&wishes(), &Wishes::showStop, this, &GraphView::showPlace);
   marksSoon_.setSingleShot(true);
   marksSoon_.setInterval(15);
   connect(&marksSoon_, &QTimer::timeout, this, &GraphView::updateMarks);
@@ -79,7 +79,7 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent)
   noteSoon_.setSingleShot(true);
   noteSoon_.setInterval(100);
   connect(&noteSoon_, &QTimer::timeout, this, [this] {
-    if (worker_.busy()) canvas_->setNote(tr("Laying out the graph …  Esc cancels"));
+    if (worker_.busy()) canvas_->setNote(QStringLiteral("Laying out the graph …  Esc cancels"));
   });
   connect(&worker_, &LayoutWorker::busyChanged, this, [this] {
     if (worker_.busy()) {
@@ -99,25 +99,25 @@ void GraphView::buildControls() {
   row->setSpacing(4);
   heat_ = new QComboBox(controls_);
   heat_->setObjectName(QStringLiteral("graph_heat"));
-  heat_->setAccessibleName(tr("Heat"));
+  heat_->setAccessibleName(QStringLiteral("Heat"));
   heat_->setToolTip(
-      tr("Paints a quantity on the nodes; time is the median of the newest steps, without the cold first one"));
+      QStringLiteral("Paints a quantity on the nodes; time is the median of the newest steps, without the cold first one"));
   for (const HeatKind kind :
        {HeatKind::kNone, HeatKind::kTime, HeatKind::kBytes, HeatKind::kFlops, HeatKind::kBadNumbers, HeatKind::kPadding}) {
-    heat_->addItem(tr("Heat: %1").arg(heatName(kind)), static_cast<int>(kind));
+    heat_->addItem(QStringLiteral("Heat: %1").arg(heatName(kind)), static_cast<int>(kind));
   }
   allEdges_ = new QToolButton(controls_);
   allEdges_->setObjectName(QStringLiteral("graph_all_edges"));
   allEdges_->setCheckable(true);
-  allEdges_->setText(tr("All edges"));
-  allEdges_->setToolTip(tr("Draws stashes and long edges as full lines instead of stubs"));
+  allEdges_->setText(QStringLiteral("All edges"));
+  allEdges_->setToolTip(QStringLiteral("Draws stashes and long edges as full lines instead of stubs"));
   casts_ = new QToolButton(controls_);
   casts_->setObjectName(QStringLiteral("graph_casts"));
   casts_->setCheckable(true);
   casts_->setChecked(true);
-  casts_->setText(tr("Casts"));
+  casts_->setText(QStringLiteral("Casts"));
   casts_->setToolTip(
-      tr("Shows conversions between float types as nodes; without them, lines go from where a value is made"));
+      QStringLiteral("Shows conversions between float types as nodes; without them, lines go from where a value is made"));
   zoom_ = new QLabel(controls_);
   zoom_->setProperty("role", "faint");
   zoom_->setMinimumWidth(zoom_->fontMetrics().horizontalAdvance(QStringLiteral("1000 %")));
@@ -140,15 +140,17 @@ void GraphView::buildControls() {
 QString GraphView::headerText() const {
   if (!canvas_->scene() || !store().graph()) return {};
   const GraphModel& model = *canvas_->scene()->model;
-  QString text = tr("%1 nodes").arg(format::count(model.snapshot().nodeCount()));
-  if (!base_.isEmpty()) text += tr(" · changes from %1 to %2").arg(format::visible(base_), format::visible(stage_));
+  QString text = QStringLiteral("%1 nodes").arg(format::count(model.snapshot().nodeCount()));
+  if (!base_.isEmpty())
+    text += QStringLiteral(" · changes from %1 to %2").arg(format::visible(base_), format::visible(stage_));
   return text;
 }
 
 QString GraphView::emptyText() const {
-  if (shown_ && shown_->nodeCount() == 0) return tr("This graph has no nodes.");
-  return store().graph() ? QString()
-                         : tr("No graph yet. Open a model (Ctrl+O); its graph appears here as soon as it is loaded.");
+  if (shown_ && shown_->nodeCount() == 0) return QStringLiteral("This graph has no nodes.");
+  return store().graph()
+             ? QString()
+             : QStringLiteral("No graph yet. Open a model (Ctrl+O); its graph appears here as soon as it is loaded.");
 }
 
 void GraphView::graphChanged() {
@@ -185,7 +187,7 @@ void GraphView::showStage(const QString& stage, const QString& base) {
   if (!after) emit wishes().stageGraph(stage);
   if (!base.isEmpty() && !before) emit wishes().stageGraph(base);
   if (!after || (!base.isEmpty() && !before)) {
-    canvas_->setNote(tr("Fetching the graph …"));
+    canvas_->setNote(QStringLiteral("Fetching the graph …"));
     return;
   }
   canvas_->setNote({});
@@ -237,6 +239,10 @@ void GraphView::showScene(const std::shared_ptr<const GraphScene>& scene, const 
   if (other) open_ = open;
   canvas_->setScene(scene, anchor_, anchorGroup_);
   if (other) canvas_->fitAll();
+  const auto& groups = scene->model->groups();
+  const std::string opened = std::exchange(opened_, {});
+  const auto stepped = std::ranges::find(groups, opened, &ModelGroup::path);
+  if (!opened.empty() && stepped != groups.end()) canvas_->showGroup(static_cast<int>(stepped - groups.begin()));
   anchor_ = -1;
   anchorGroup_.clear();
   updateMarks();
@@ -366,7 +372,7 @@ void GraphView::updateEmphasis() {
   }
   const GraphModel& model = *canvas_->scene()->model;
   std::unordered_set<int> set = emphasis_ == Emphasis::kNeighbours ? neighboursOf(model, node) : pathToLoss(model, node);
-  if (set.empty()) emit wishes().status(tr("There is no way from this node to the loss"));
+  if (set.empty()) emit wishes().status(QStringLiteral("There is no way from this node to the loss"));
   canvas_->setEmphasis(std::move(set), true);
 }
 

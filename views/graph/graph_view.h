@@ -95,6 +95,7 @@ class GraphView : public View {
   bool chooseOpen_ = true;
   int anchor_ = -1;  // for the next scene
   QString anchorGroup_;
+  std::string opened_;  // path of the group whose opening is laid out now
   int selectedId_ = -1;
   int reveal_ = -1;         // a node of the stage that is fetched
   int broughtId_ = -1;      // the last one that was brought into sight

@@ -19,6 +19,7 @@ void GraphView::openOne(int group, int folded) {
   }
   open_.insert(model.groups()[static_cast<std::size_t>(which)].path);
   anchorGroup_ = QString::fromStdString(model.groups()[static_cast<std::size_t>(group)].path);
+  opened_ = model.groups()[static_cast<std::size_t>(which)].path;
   relayout(shown_, -1);
 }
 

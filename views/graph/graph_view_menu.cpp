@@ -24,13 +24,14 @@ void GraphView::showMenu(int box, const QPoint& at) {
   if (box >= 0 && scene.boxes[static_cast<std::size_t>(box)].node < 0) {
     const SceneBox b = scene.boxes[static_cast<std::size_t>(box)];
     if (b.kind == BoxKind::kClosedGroup) {
-      add(QStringLiteral("graph_open"), b.folded > 1 ? tr("Open the last of %1 blocks").arg(b.folded) : tr("Open"),
+      add(QStringLiteral("graph_open"),
+          b.folded > 1 ? QStringLiteral("Open the last of %1 blocks").arg(b.folded) : QStringLiteral("Open"),
           [this, b] { openOne(b.group, b.folded); });
       if (b.folded > 1) {
-        add(QStringLiteral("graph_open_first"), tr("Open the first block"), [this, b] { openOne(b.group, 1); });
+        add(QStringLiteral("graph_open_first"), QStringLiteral("Open the first block"), [this, b] { openOne(b.group, 1); });
       }
     } else {
-      add(QStringLiteral("graph_close"), tr("Close"), [this, b] { closeOne(b.group); });
+      add(QStringLiteral("graph_close"), QStringLiteral("Close"), [this, b] { closeOne(b.group); });
     }
     menu.addSeparator();
   } else if (box >= 0) {
@@ -41,46 +42,49 @@ void GraphView::showMenu(int box, const QPoint& at) {
       selection().select(Selection::ofNode(id));
       const int instruction = store().plan() ? store().plan()->instructionOfNode(id) : -1;
       if (instruction >= 0) {
-        add(QStringLiteral("graph_run_to"), tr("Run to here"), [this, instruction] {
+        add(QStringLiteral("graph_run_to"), QStringLiteral("Run to here"), [this, instruction] {
           emit wishes().runTo(instruction);
         })->setEnabled(!store().readOnly());
-        add(QStringLiteral("graph_breakpoint"), tr("Toggle breakpoint"), [this, instruction] {
+        add(QStringLiteral("graph_breakpoint"), QStringLiteral("Toggle breakpoint"), [this, instruction] {
           emit wishes().toggleBreakpoint(instruction);
         })->setEnabled(!store().readOnly());
         menu.addSeparator();
       }
-      add(QStringLiteral("graph_neighbours"), tr("Neighbours only\tN"), [this] { setEmphasis(Emphasis::kNeighbours); });
-      add(QStringLiteral("graph_path"), tr("Way to the loss\tL"), [this] { setEmphasis(Emphasis::kPathToLoss); });
-      add(QStringLiteral("graph_leave"), tr("Close the group around it\tShift+F11"), [this] { leaveGroup(); });
-      add(QStringLiteral("graph_copy"), tr("Copy name"), [name] { QGuiApplication::clipboard()->setText(name); });
+      add(QStringLiteral("graph_neighbours"), QStringLiteral("Neighbours only\tN"),
+          [this] { setEmphasis(Emphasis::kNeighbours); });
+      add(QStringLiteral("graph_path"), QStringLiteral("Way to the loss\tL"),
+          [this] { setEmphasis(Emphasis::kPathToLoss); });
+      add(QStringLiteral("graph_leave"), QStringLiteral("Close the group around it\tShift+F11"), [this] { leaveGroup(); });
+      add(QStringLiteral("graph_copy"), QStringLiteral("Copy name"),
+          [name] { QGuiApplication::clipboard()->setText(name); });
       menu.addSeparator();
     }
   }
-  add(QStringLiteral("graph_open_all"), tr("Open all groups"), [this] {
+  add(QStringLiteral("graph_open_all"), QStringLiteral("Open all groups"), [this] {
     open_ = allGroups(*canvas_->scene()->model);
     relayout(shown_, -1);
   });
-  add(QStringLiteral("graph_close_all"), tr("Close all groups"), [this] {
+  add(QStringLiteral("graph_close_all"), QStringLiteral("Close all groups"), [this] {
     open_.clear();
     revealed_.clear();
     relayout(shown_, -1);
   });
-  add(QStringLiteral("graph_fit"), tr("Fit all\tSpace"), [this] { fitAll(); });
+  add(QStringLiteral("graph_fit"), QStringLiteral("Fit all\tSpace"), [this] { fitAll(); });
   menu.addSeparator();
-  add(QStringLiteral("graph_export"), tr("Export the whole picture …"), [this] { askExport(); });
+  add(QStringLiteral("graph_export"), QStringLiteral("Export the whole picture …"), [this] { askExport(); });
   menu.exec(at);
 }
 
 void GraphView::askExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export the graph"), QStringLiteral("graph.svg"),
-                                                    tr("Pictures (*.svg *.pdf *.png)"));
+  const QString path = QFileDialog::getSaveFileName(this, QStringLiteral("Export the graph"), QStringLiteral("graph.svg"),
+                                                    QStringLiteral("Pictures (*.svg *.pdf *.png)"));
   if (path.isEmpty()) return;
   const QString problem = exportTo(path);
-  emit wishes().status(problem.isEmpty() ? tr("Graph written to %1").arg(path) : problem);
+  emit wishes().status(problem.isEmpty() ? QStringLiteral("Graph written to %1").arg(path) : problem);
 }
 
 QString GraphView::exportTo(const QString& path) {
-  return exportPicture(path, canvas_->sceneSize(), tr("Graph of the training step"),
+  return exportPicture(path, canvas_->sceneSize(), QStringLiteral("Graph of the training step"),
                        [this](QPainter& painter) { canvas_->paintScene(painter); });
 }
 

@@ -30,7 +30,7 @@ QStringList differenceWords(int added, int removed, int changed) {
 PhaseStrip::PhaseStrip(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::TabFocus);
   setMouseTracking(true);
-  setAccessibleName(tr("Phases and passes of the build"));
+  setAccessibleName(QStringLiteral("Phases and passes of the build"));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -242,10 +242,10 @@ bool PhaseStrip::event(QEvent* event) {
       const QString& stop = stops_[i];
       const QString what =
           PassStages::isPass(stop)
-              ? tr("Graph after pass “%1” of “%2”.").arg(nameOf(stop), format::visible(stop.section('/', 0, 0)))
-              : tr("Graph after phase “%1”.").arg(nameOf(stop));
-      QToolTip::showText(help->globalPos(), what + ' ' + tr("Click shows it; Shift+click compares the shown one with it."),
-                         this);
+              ? QStringLiteral("Graph after pass “%1” of “%2”.").arg(nameOf(stop), format::visible(stop.section('/', 0, 0)))
+              : QStringLiteral("Graph after phase “%1”.").arg(nameOf(stop));
+      QToolTip::showText(help->globalPos(),
+                         what + ' ' + QStringLiteral("Click shows it; Shift+click compares the shown one with it."), this);
     }
     return true;
   }

@@ -14,20 +14,22 @@ constexpr std::size_t kSteps = 20;  // the newest steps; older ones are in the p
 }
 
 HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("hot_ops"), tr("Time per op"),
-                 {{tr("Operator"), tr("Operator and phase; click selects all its nodes"), false, 17},
-                  {tr("n"),
-                   tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; "
-                      "without warm-up, the first step of a plan, while other steps are there"),
+    : TablePanel(context, QStringLiteral("hot_ops"), QStringLiteral("Time per op"),
+                 {{QStringLiteral("Operator"), QStringLiteral("Operator and phase; click selects all its nodes"), false, 17},
+                  {QStringLiteral("n"),
+                   QStringLiteral(
+                       "Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; "
+                       "without warm-up, the first step of a plan, while other steps are there"),
                    true, 5},
-                  {tr("Sum"), tr("Sum of the wall-clock times of all executions"), true, 7},
-                  {tr("Share"), tr("Percent of the sum over all operators of this table"), true, 6},
-                  {tr("Median"), tr("Half of the executions were faster"), true, 7},
-                  {tr("p95"), tr("95 of 100 executions were faster"), true, 7},
-                  {tr("Min"), tr("Fastest execution"), true, 7},
-                  {tr("Max"), tr("Slowest execution"), true, 7},
-                  {tr("Mean"), tr("Sum divided by n; read it beside median and p95"), true, 7},
-                  {tr("Rate"), tr("Floating-point operations per second, a multiply-add counts as two"), true, 9}},
+                  {QStringLiteral("Sum"), QStringLiteral("Sum of the wall-clock times of all executions"), true, 7},
+                  {QStringLiteral("Share"), QStringLiteral("Percent of the sum over all operators of this table"), true, 6},
+                  {QStringLiteral("Median"), QStringLiteral("Half of the executions were faster"), true, 7},
+                  {QStringLiteral("p95"), QStringLiteral("95 of 100 executions were faster"), true, 7},
+                  {QStringLiteral("Min"), QStringLiteral("Fastest execution"), true, 7},
+                  {QStringLiteral("Max"), QStringLiteral("Slowest execution"), true, 7},
+                  {QStringLiteral("Mean"), QStringLiteral("Sum divided by n; read it beside median and p95"), true, 7},
+                  {QStringLiteral("Rate"),
+                   QStringLiteral("Floating-point operations per second, a multiply-add counts as two"), true, 9}},
                  parent) {
   connect(&store(), &SnapshotStore::stepsChanged, this, &HotOpsView::refillLater);
   connect(&store(), &SnapshotStore::planChanged, this, &HotOpsView::refillLater);
@@ -35,15 +37,15 @@ HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
 }
 
 QString HotOpsView::emptyText() const {
-  if (!store().plan()) return tr("No model is open.\nOpen one (Ctrl+O) and run a training step.");
+  if (!store().plan()) return QStringLiteral("No model is open.\nOpen one (Ctrl+O) and run a training step.");
   const auto& steps = store().steps();  // the newest ones have spans, if any
   if (std::any_of(steps.rbegin(), steps.rend(), [](const StepPtr& step) { return step->spans_size() > 0; })) return {};
-  return tr("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
+  return QStringLiteral("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
 }
 
 QString HotOpsView::headerText() const {
   if (counted_.steps.empty()) return TablePanel::headerText();
-  return (counted_.steps.size() == 1 ? tr("%1 · %2 step%3") : tr("%1 · %2 steps%3"))
+  return (counted_.steps.size() == 1 ? QStringLiteral("%1 · %2 step%3") : QStringLiteral("%1 · %2 steps%3"))
       .arg(TablePanel::headerText())
       .arg(counted_.steps.size())
       .arg(counted_.leftOut());
@@ -100,7 +102,7 @@ void HotOpsView::refill() {
     TableCell name(key.second + QStringLiteral("  ") + names::phase(static_cast<snapshot::Phase>(key.first)).toLower());
     name.swatch = g.category.isEmpty() ? QStringLiteral("other") : g.category;
     TableCell share(format::percent(static_cast<double>(g.sum), static_cast<double>(all)), static_cast<double>(g.sum),
-                    tr("of %1 in this table").arg(format::time(all)));
+                    QStringLiteral("of %1 in this table").arg(format::time(all)));
     share.share = all > 0 ? static_cast<double>(g.sum) / static_cast<double>(all) : 0;
     const auto n = static_cast<std::int64_t>(g.ns.size());
     row.cells = {name,

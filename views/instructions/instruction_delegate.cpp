@@ -83,8 +83,9 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   if (line.kind == InstructionModel::kGap) {
     painter->setFont(small);
     painter->setPen(t.faint);
-    painter->drawText(r, Qt::AlignCenter,
-                      QStringLiteral("⋯ ") + tr("%1 left out").arg(format::count(line.hidden)) + QStringLiteral(" ⋯"));
+    painter->drawText(
+        r, Qt::AlignCenter,
+        QStringLiteral("⋯ ") + QStringLiteral("%1 left out").arg(format::count(line.hidden)) + QStringLiteral(" ⋯"));
     painter->restore();
     return;
   }

@@ -121,13 +121,14 @@ InstructionModel::Line InstructionModel::line(int row) const {
       ns += t.ns;
       ++timed;
     }
-    line.place = end - begin == 1 ? tr("1 instruction") : tr("%1 instructions").arg(format::count(end - begin));
-    if (again > 0) line.place += tr(" · %1 recomputed").arg(format::count(again));
+    line.place = end - begin == 1 ? QStringLiteral("1 instruction")
+                                  : QStringLiteral("%1 instructions").arg(format::count(end - begin));
+    if (again > 0) line.place += QStringLiteral(" · %1 recomputed").arg(format::count(again));
     if (position.in_step() && ran == 0) {
-      line.place += tr(" · not reached");
+      line.place += QStringLiteral(" · not reached");
     } else if (timed > 0) {
-      line.place +=
-          QStringLiteral(" · ") + format::time(ns) + (position.in_step() && ran < end - begin ? tr(" so far") : QString());
+      line.place += QStringLiteral(" · ") + format::time(ns) +
+                    (position.in_step() && ran < end - begin ? QStringLiteral(" so far") : QString());
     }
     return line;
   }
@@ -141,10 +142,10 @@ InstructionModel::Line InstructionModel::line(int row) const {
   const Timing& t = store_.timing(r.index);
   line.time = in.view() || t.ns < 0 ? QString() : format::time(t.ns);  // a view takes none; its bytes say so
   line.fresh = !position.in_step() || r.index < position.instruction();
-  line.bytes = in.view() ? tr("view") : format::bytes(in.bytes_written());
+  line.bytes = in.view() ? QStringLiteral("view") : format::bytes(in.bytes_written());
   if (!in.view() && in.outputs_size() > 0) {
     const snapshot::Buffer* buffer = plan_->buffer(in.outputs(0).buffer());
-    if (buffer && buffer->shares() >= 0) line.bytes = tr("in place");
+    if (buffer && buffer->shares() >= 0) line.bytes = QStringLiteral("in place");
   }
   line.breakpoint = breakpoints_.contains(r.index);
   line.breakpointOff = breakpointsOff_.contains(r.index);
@@ -156,26 +157,28 @@ QString InstructionModel::tooltip(int i) const {
   const Timing& t = store_.timing(i);
   QString text = QStringLiteral("%1  %2\n").arg(i).arg(format::visible(in.label()));
   if (in.phase() == snapshot::RECOMPUTE)
-    text += tr("↻ Recomputed: a forward value that is made again here instead of being kept\n");
+    text += QStringLiteral("↻ Recomputed: a forward value that is made again here instead of being kept\n");
   if (t.ns >= 0) {
-    text += tr("Time: wall clock of this instruction alone, %1, in step %2\n").arg(format::timeExact(t.ns)).arg(t.step);
+    text += QStringLiteral("Time: wall clock of this instruction alone, %1, in step %2\n")
+                .arg(format::timeExact(t.ns))
+                .arg(t.step);
   } else {
-    text += tr("Time: it has not run yet\n");
+    text += QStringLiteral("Time: it has not run yet\n");
   }
-  text += tr("Bytes: written to its outputs %1, read %2\n")
+  text += QStringLiteral("Bytes: written to its outputs %1, read %2\n")
               .arg(format::bytesExact(in.bytes_written()), format::bytesExact(in.bytes_read()));
   if (in.flops() > 0) {
-    text += tr("Operations: %1 (a multiply-add counts as two)%2\n")
+    text += QStringLiteral("Operations: %1 (a multiply-add counts as two)%2\n")
                 .arg(format::countShort(in.flops()),
                      t.ns > 0 ? QStringLiteral(", ") + format::flopRate(in.flops(), t.ns) : QString());
   }
-  if (!in.implementation().empty()) text += tr("Implementation: %1\n").arg(format::visible(in.implementation()));
+  if (!in.implementation().empty()) text += QStringLiteral("Implementation: %1\n").arg(format::visible(in.implementation()));
   if (in.outputs_size() > 0) {
     if (const snapshot::Buffer* buffer = plan_->buffer(in.outputs(0).buffer())) {
-      text += tr("Buffer: %1").arg(format::visible(buffer->decision()));
+      text += QStringLiteral("Buffer: %1").arg(format::visible(buffer->decision()));
     }
   }
-  if (in.update_entry()) text += tr("\nRuns only when the optimizer updates");
+  if (in.update_entry()) text += QStringLiteral("\nRuns only when the optimizer updates");
   return text.trimmed();
 }
 
@@ -187,13 +190,14 @@ QVariant InstructionModel::data(const QModelIndex& index, int role) const {
     case Qt::AccessibleTextRole: {
       const Line l = line(index.row());
       if (l.kind == kPhase) return l.op + '\t' + l.place;
-      if (l.kind == kGap) return tr("%1 more").arg(format::count(l.hidden));
+      if (l.kind == kGap) return QStringLiteral("%1 more").arg(format::count(l.hidden));
       return QStringLiteral("%1\t%2\t%3\t%4\t%5").arg(l.index).arg(l.op, l.place, l.time, l.bytes);
     }
     case Qt::ToolTipRole:
-      if (r.kind == kGap) return tr("Left out by the filter");
+      if (r.kind == kGap) return QStringLiteral("Left out by the filter");
       if (r.kind == kPhase)
-        return tr("Sum of the times of this phase's instructions in the present step, or in the last one between steps");
+        return QStringLiteral(
+            "Sum of the times of this phase's instructions in the present step, or in the last one between steps");
       return tooltip(r.index);
     case kKindRole: return r.kind;
     case kIndexRole: return r.index;

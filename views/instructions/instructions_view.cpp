@@ -43,17 +43,17 @@ class GutterList : public QListView {
 }  // namespace
 
 InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("instructions"), tr("Instructions"), parent),
+    : View(context, QStringLiteral("instructions"), QStringLiteral("Instructions"), parent),
       model_(new InstructionModel(context.store, this)),
       filter_(new QLineEdit),
       problem_(new QLabel) {
   const Metrics m = Metrics::current();
   auto* gutterList = new GutterList;
   list_ = gutterList;
-  filter_->setPlaceholderText(tr("Filter: op:MatMul  bytes>1MiB  phase:backward"));
+  filter_->setPlaceholderText(QStringLiteral("Filter: op:MatMul  bytes>1MiB  phase:backward"));
   filter_->setToolTip(InstructionFilter::help());
   filter_->setClearButtonEnabled(true);
-  filter_->setAccessibleName(tr("Filter of instructions"));
+  filter_->setAccessibleName(QStringLiteral("Filter of instructions"));
   filter_->setObjectName(QStringLiteral("instruction_filter"));
   problem_->setProperty("role", "error");
   problem_->setTextFormat(Qt::PlainText);
@@ -61,7 +61,7 @@ InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
   problem_->setFont(smallFont());
   problem_->hide();
   list_->setObjectName(QStringLiteral("instruction_list"));
-  list_->setAccessibleName(tr("Instructions"));
+  list_->setAccessibleName(QStringLiteral("Instructions"));
   list_->setModel(model_);
   list_->setItemDelegate(new InstructionDelegate(selection(), this));
   list_->setUniformItemSizes(true);
@@ -115,13 +115,13 @@ QString InstructionsView::headerText() const {
   const int all = store().plan() ? store().plan()->size() : 0;
   if (all == 0) return {};
   return model_->matching() == all ? format::count(all)
-                                   : tr("%1 of %2").arg(format::count(model_->matching()), format::count(all));
+                                   : QStringLiteral("%1 of %2").arg(format::count(model_->matching()), format::count(all));
 }
 
 QString InstructionsView::emptyText() const {
   if (store().plan()) return {};
-  if (store().model()) return tr("The model is read but not built. Build it to see its instructions.");
-  return tr("No model is open.\nOpen one (Ctrl+O): its execution plan appears here.");
+  if (store().model()) return QStringLiteral("The model is read but not built. Build it to see its instructions.");
+  return QStringLiteral("No model is open.\nOpen one (Ctrl+O): its execution plan appears here.");
 }
 
 void InstructionsView::find() {
@@ -142,7 +142,7 @@ void InstructionsView::applyFilter() {
   if (!error.isEmpty()) return;
   model_->setFilter(filter);
   if (model_->matching() == 0 && store().plan()) {
-    problem_->setText(tr("No match among %1 instructions").arg(format::count(store().plan()->size())));
+    problem_->setText(QStringLiteral("No match among %1 instructions").arg(format::count(store().plan()->size())));
     problem_->show();
   }
 }
@@ -170,18 +170,20 @@ void InstructionsView::showMenu(const QPoint& at) {
   const InstructionModel::Line line = model_->line(index.row());
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
-  menu->addAction(tr("Run to here\tCtrl+F10"), this, [this, instruction] { emit wishes().runTo(instruction); });
-  menu->addAction(tr("Breakpoint\tF9"), this, [this, instruction] { emit wishes().toggleBreakpoint(instruction); });
-  menu->addAction(tr("Break on every %1").arg(line.op), this, [this, instruction] {
+  menu->addAction(QStringLiteral("Run to here\tCtrl+F10"), this, [this, instruction] { emit wishes().runTo(instruction); });
+  menu->addAction(QStringLiteral("Breakpoint\tF9"), this,
+                  [this, instruction] { emit wishes().toggleBreakpoint(instruction); });
+  menu->addAction(QStringLiteral("Break on every %1").arg(line.op), this, [this, instruction] {
     snapshot::Breakpoint b;
     b.set_op(store().plan()->plan().instructions(instruction).op());
     b.set_enabled(true);
     emit wishes().addBreakpoint(b);
   });
   menu->addSeparator();
-  menu->addAction(tr("Show only %1").arg(line.op), this,
+  menu->addAction(QStringLiteral("Show only %1").arg(line.op), this,
                   [this, line] { filter_->setText(QStringLiteral("op:") + line.op); });
-  menu->addAction(tr("Copy line"), this, [index] { QApplication::clipboard()->setText(index.data().toString()); });
+  menu->addAction(QStringLiteral("Copy line"), this,
+                  [index] { QApplication::clipboard()->setText(index.data().toString()); });
   menu->popup(list_->viewport()->mapToGlobal(at));
 }
 

@@ -10,7 +10,7 @@ namespace stepscope {
 
 KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(parent) {
   setObjectName(QStringLiteral("key_help"));
-  setWindowTitle(tr("Keys"));
+  setWindowTitle(QStringLiteral("Keys"));
   setAttribute(Qt::WA_DeleteOnClose);
   const Metrics m = Metrics::current();
   auto* layout = new QHBoxLayout(this);
@@ -24,11 +24,11 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
     auto* page = new Details;
     page->begin(12);
     for (const QString& group : groups) {
-      page->heading(tr(qPrintable(group)));
+      page->heading(group);
       if (group == u"Timeline") {
-        page->row(QStringLiteral("W A S D"), Details::text(tr("Zoom and pan in time")));
-        page->row(QStringLiteral("Ctrl+wheel"), Details::text(tr("Zoom at the pointer")));
-        page->row(QStringLiteral("M"), Details::text(tr("Mark the time of the selection")));
+        page->row(QStringLiteral("W A S D"), Details::text(QStringLiteral("Zoom and pan in time")));
+        page->row(QStringLiteral("Ctrl+wheel"), Details::text(QStringLiteral("Zoom at the pointer")));
+        page->row(QStringLiteral("M"), Details::text(QStringLiteral("Mark the time of the selection")));
         continue;
       }
       for (const QAction* action : actions) {
@@ -37,7 +37,7 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
         for (const QKeySequence& key : action->shortcuts()) keys << key.toString(QKeySequence::NativeText);
         page->row(keys.join(QStringLiteral(", ")), Details::text(action->text()));
       }
-      if (group == u"View") page->row(QStringLiteral("Esc"), Details::text(tr("Close or cancel")));
+      if (group == u"View") page->row(QStringLiteral("Esc"), Details::text(QStringLiteral("Close or cancel")));
     }
     page->end();
     page->setFitContents(true);

@@ -16,19 +16,20 @@
 namespace stepscope {
 
 LogView::LogView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("log"), tr("Log"),
-                 {{tr("Time"), tr("Since the worker started, by its monotonic clock"), true, 6},
-                  {tr("Level"), tr("debug, info, warning, error"), false, 6},
-                  {tr("Place"), tr("Node, value or instruction that the record names; click selects it"), false, 12},
-                  {tr("Text"), tr("The record as it was written"), false, 40}},
+    : TablePanel(context, QStringLiteral("log"), QStringLiteral("Log"),
+                 {{QStringLiteral("Time"), QStringLiteral("Since the worker started, by its monotonic clock"), true, 6},
+                  {QStringLiteral("Level"), QStringLiteral("debug, info, warning, error"), false, 6},
+                  {QStringLiteral("Place"),
+                   QStringLiteral("Node, value or instruction that the record names; click selects it"), false, 12},
+                  {QStringLiteral("Text"), QStringLiteral("The record as it was written"), false, 40}},
                  parent),
       rule_(new QLineEdit),
       chips_(new QHBoxLayout) {
   const Metrics m = Metrics::current();
-  setFilterPlaceholder(tr("Filter: any word hides the other lines, nothing is dropped"));
-  rule_->setPlaceholderText(tr("Hide lines with… (text, or level:debug)"));
+  setFilterPlaceholder(QStringLiteral("Filter: any word hides the other lines, nothing is dropped"));
+  rule_->setPlaceholderText(QStringLiteral("Hide lines with… (text, or level:debug)"));
   rule_->setObjectName(QStringLiteral("log_rule"));
-  rule_->setAccessibleName(tr("New rule that hides lines"));
+  rule_->setAccessibleName(QStringLiteral("New rule that hides lines"));
   rule_->setFixedWidth(18 * m.unit);
   chips_->setContentsMargins(qRound(0.6 * m.unit), 0, qRound(0.6 * m.unit), qRound(0.4 * m.unit));
   chips_->setSpacing(qRound(0.4 * m.unit));
@@ -53,12 +54,13 @@ QString LogView::headerText() const {
   std::int64_t hidden = 0;
   for (const std::int64_t n : hidden_) hidden += n;
   return hidden == 0 ? TablePanel::headerText()
-                     : tr("%1 · %2 hidden by rules").arg(TablePanel::headerText(), format::count(hidden));
+                     : QStringLiteral("%1 · %2 hidden by rules").arg(TablePanel::headerText(), format::count(hidden));
 }
 
 QString LogView::emptyText() const {
-  return store().log().empty() ? tr("Nothing logged.\nWhat the worker warns of, refuses or loses is recorded here.")
-                               : QString();
+  return store().log().empty()
+             ? QStringLiteral("Nothing logged.\nWhat the worker warns of, refuses or loses is recorded here.")
+             : QString();
 }
 
 QString LogView::saveState() const {
@@ -86,7 +88,7 @@ void LogView::removeRule(const QString& rule) {
 QStringList LogView::hiddenTexts() const {
   QStringList texts;
   for (qsizetype i = 0; i < rules_.rules().size() && i < static_cast<qsizetype>(hidden_.size()); ++i) {
-    texts << tr("%1 hidden by %2").arg(format::count(hidden_[static_cast<std::size_t>(i)]), rules_.rules()[i]);
+    texts << QStringLiteral("%1 hidden by %2").arg(format::count(hidden_[static_cast<std::size_t>(i)]), rules_.rules()[i]);
   }
   return texts;
 }
@@ -105,8 +107,8 @@ void LogView::fillRules() {
     chip->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     chip->setIcon(icon(QStringLiteral("close")));
     chip->setText(format::elided(format::visible(texts[i]), chip->fontMetrics(), 18 * Metrics::current().unit));
-    chip->setToolTip(tr("Show these lines again"));
-    chip->setAccessibleName(tr("%1; shows these lines again").arg(format::visible(texts[i])));
+    chip->setToolTip(QStringLiteral("Show these lines again"));
+    chip->setAccessibleName(QStringLiteral("%1; shows these lines again").arg(format::visible(texts[i])));
     connect(chip, &QToolButton::clicked, this, [this, rule = rules_.rules()[i]] { removeRule(rule); });
     chips_->insertWidget(static_cast<int>(i) + 1, chip);
   }
@@ -157,8 +159,9 @@ void LogView::fillMenu(QMenu& menu, int row) {
   const auto at = static_cast<std::size_t>(model().row(row).key);
   if (at >= store().log().size()) return;
   const QString level = store().log()[at].level, text = store().log()[at].text;
-  menu.addAction(tr("Hide level %1").arg(level), this, [this, level] { addRule(QStringLiteral("level:") + level); });
-  menu.addAction(tr("Hide lines with this text"), this, [this, text] { addRule(text); });
+  menu.addAction(QStringLiteral("Hide level %1").arg(level), this,
+                 [this, level] { addRule(QStringLiteral("level:") + level); });
+  menu.addAction(QStringLiteral("Hide lines with this text"), this, [this, text] { addRule(text); });
   menu.addSeparator();
 }
 

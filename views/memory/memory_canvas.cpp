@@ -12,7 +12,9 @@
 
 namespace stepscope {
 
-MemoryCanvas::MemoryCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) { setAccessibleName(tr("Memory map")); }
+MemoryCanvas::MemoryCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) {
+  setAccessibleName(QStringLiteral("Memory map"));
+}
 
 void MemoryCanvas::setModel(std::shared_ptr<const MemoryModel> model) {
   model_ = std::move(model);
@@ -138,22 +140,23 @@ QString MemoryCanvas::tipAt(QPointF pixel) const {
   if (index < 0) {
     const int at = instructionAt(pixel);
     if (at < 0) return {};
-    return tr("%1\n%2 alive")
+    return QStringLiteral("%1\n%2 alive")
         .arg(MemoryPainter::instructionName(*model_, at), format::bytes(model_->live()[static_cast<std::size_t>(at)]));
   }
   const snapshot::Buffer& b = *model_->plan().buffer(index);
   QStringList lines;
   lines << format::visible(b.name().empty() ? "workspace" : b.name());
-  lines << tr("%1 · %2 (%3)")
+  lines << QStringLiteral("%1 · %2 (%3)")
                .arg(names::bufferClass(b.buffer_class()), format::bytes(b.bytes()), format::bytesExact(b.bytes()));
   if (b.in_arena()) {
-    lines << tr("alive from %1 to %2 · address %3")
+    lines << QStringLiteral("alive from %1 to %2 · address %3")
                  .arg(MemoryPainter::instructionName(*model_, b.first()), MemoryPainter::instructionName(*model_, b.last()),
                       format::count(b.offset()));
     lines << format::visible(b.decision());
-    for (const std::string& refusal : b.refusals()) lines << tr("not in place: %1").arg(format::visible(refusal));
+    for (const std::string& refusal : b.refusals())
+      lines << QStringLiteral("not in place: %1").arg(format::visible(refusal));
   } else {
-    lines << tr("kept over steps");
+    lines << QStringLiteral("kept over steps");
   }
   return lines.join('\n');
 }

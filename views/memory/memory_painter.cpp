@@ -97,9 +97,9 @@ void MemoryPainter::paintInstructions(QPainter& p, const Tokens& t) {
   // Phase borders first: their names matter more than round numbers.
   std::vector<std::pair<double, QString>> marks;
   if (plan.first_backward() > 0 && plan.first_backward() < count)
-    marks.emplace_back(plan.first_backward(), QObject::tr("%1 backward").arg(format::count(plan.first_backward())));
+    marks.emplace_back(plan.first_backward(), QStringLiteral("%1 backward").arg(format::count(plan.first_backward())));
   if (plan.first_optimizer() > 0 && plan.first_optimizer() < count)
-    marks.emplace_back(plan.first_optimizer(), QObject::tr("%1 optimizer").arg(format::count(plan.first_optimizer())));
+    marks.emplace_back(plan.first_optimizer(), QStringLiteral("%1 optimizer").arg(format::count(plan.first_optimizer())));
   for (const auto& [at, words] : marks) {
     if (at < scale_.viewBegin || at > scale_.viewEnd) continue;
     QPen line(t.border, 1, Qt::DashLine);
@@ -215,7 +215,7 @@ void MemoryPainter::paintBands(QPainter& p, const Tokens& t) {
     if (r.height() < metrics.height()) continue;
     p.setPen(t.text);
     QString name = names::bufferClass(static_cast<snapshot::BufferClass>(band.bufferClass));
-    if (band.buffers > 1 && name == u"parameter") name = QObject::tr("parameters");
+    if (band.buffers > 1 && name == u"parameter") name = QStringLiteral("parameters");
     p.drawText(QPointF(r.x() + 6, r.center().y() + metrics.ascent() / 2 - 1.5),
                text_.elided(name + ' ' + format::bytes(band.high - band.low), r.width() - 12));
   }
@@ -280,10 +280,10 @@ void MemoryPainter::paintLevels(QPainter& p, const Tokens& t) {
       std::abs(scale_.toY(static_cast<double>(planned)) - scale_.toY(static_cast<double>(bound))) < metrics.height() + 4;
   level(planned,
         close && bound < planned
-            ? QObject::tr("planned %1 · lower bound %2").arg(format::bytes(planned), format::bytes(bound))
-            : QObject::tr("planned %1").arg(format::bytes(planned)),
+            ? QStringLiteral("planned %1 · lower bound %2").arg(format::bytes(planned), format::bytes(bound))
+            : QStringLiteral("planned %1").arg(format::bytes(planned)),
         Qt::SolidLine, false);
-  if (!close) level(bound, QObject::tr("lower bound %1").arg(format::bytes(bound)), Qt::DashLine, true);
+  if (!close) level(bound, QStringLiteral("lower bound %1").arg(format::bytes(bound)), Qt::DashLine, true);
   if (state_.measured > 0) {
     const double y = scale_.toY(static_cast<double>(state_.measured));
     const QPointF corners[3] = {{area.right() + 1, y}, {area.right() + 7, y - 4}, {area.right() + 7, y + 4}};
@@ -307,8 +307,8 @@ QString MemoryPainter::peakText() const {
     owners << names::memoryOwner(owner.owner()) + ' ' + format::bytes(owner.bytes());
     named += owner.bytes();
   }
-  if (named < total) owners << QObject::tr("other %1").arg(format::bytes(total - named));
-  const QString at = QObject::tr("peak at %1").arg(format::count(plan.peak_instruction()));
+  if (named < total) owners << QStringLiteral("other %1").arg(format::bytes(total - named));
+  const QString at = QStringLiteral("peak at %1").arg(format::count(plan.peak_instruction()));
   return owners.isEmpty() ? at : at + QStringLiteral(": ") + owners.join(QStringLiteral(" · "));
 }
 
@@ -347,7 +347,7 @@ void MemoryPainter::paintMarks(QPainter& p, const Tokens& t) {
     const snapshot::Buffer& b = *model_.plan().buffer(state_.selected);
     const double x = scale_.toX(std::clamp<double>(b.first(), scale_.viewBegin, scale_.viewEnd));
     QString words =
-        QObject::tr("selected: %1, %2")
+        QStringLiteral("selected: %1, %2")
             .arg(format::elided(format::visible(b.name().empty() ? "workspace" : b.name()), QFontMetrics(text_.font()), 220),
                  format::bytes(b.bytes()));
     if (!b.decision().empty())

@@ -9,7 +9,7 @@
 namespace stepscope {
 
 MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("memory"), tr("Memory"), parent) {
+    : View(context, QStringLiteral("memory"), QStringLiteral("Memory"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new MemoryCanvas(this);
@@ -38,24 +38,26 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
 QString MemoryView::headerText() const {
   if (!store().plan()) return {};
   const snapshot::Plan& plan = store().plan()->plan();
-  QString text = tr("planned %1").arg(format::bytes(plan.persistent_bytes() + plan.arena_bytes()));
+  QString text = QStringLiteral("planned %1").arg(format::bytes(plan.persistent_bytes() + plan.arena_bytes()));
   // What placing costs above the lower bound, which the map names: no instruction needs it, and nothing else can have it.
   const std::int64_t lost = plan.arena_bytes() - plan.lower_bound_bytes();
-  text += lost > 0 ? tr(" · fragmentation %1, %2")
+  text += lost > 0 ? QStringLiteral(" · fragmentation %1, %2")
                          .arg(format::bytes(lost),
                               format::percent(static_cast<double>(lost), static_cast<double>(plan.arena_bytes())))
-                   : tr(" · no fragmentation");
+                   : QStringLiteral(" · no fragmentation");
   if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0)
-    text += tr(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
+    text += QStringLiteral(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
   return text;
 }
 
 QString MemoryView::emptyText() const {
   if (store().plan()) return {};
   return store().model()
-             ? tr("No plan yet. Build the training step (Ctrl+Shift+O); the map shows its memory before anything runs.")
-             : tr("No model is open. Open one (Ctrl+O); the map shows the memory of its training step before anything "
-                  "runs.");
+             ? QStringLiteral(
+                   "No plan yet. Build the training step (Ctrl+Shift+O); the map shows its memory before anything runs.")
+             : QStringLiteral(
+                   "No model is open. Open one (Ctrl+O); the map shows the memory of its training step before anything "
+                   "runs.");
 }
 
 void MemoryView::planChanged() {
@@ -101,24 +103,25 @@ void MemoryView::showMenu(QPointF pixel, const QPoint& at) {
   QMenu menu(this);
   if (buffer >= 0) {
     selection().select(Selection::ofBuffer(buffer));
-    menu.addAction(tr("Zoom to this buffer\tF"), this, [this, buffer] { canvas_->showBuffer(buffer); })
+    menu.addAction(QStringLiteral("Zoom to this buffer\tF"), this, [this, buffer] { canvas_->showBuffer(buffer); })
         ->setObjectName(QStringLiteral("memory_focus"));
     const int value = store().plan()->buffer(buffer)->value();
     if (value >= 0) {
-      menu.addAction(tr("Pin: keep its memory to itself"), this, [this, value] { emit wishes().pin(value, true); })
+      menu.addAction(QStringLiteral("Pin: keep its memory to itself"), this,
+                     [this, value] { emit wishes().pin(value, true); })
           ->setObjectName(QStringLiteral("memory_pin"));
     }
     menu.addSeparator();
   }
-  menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this,
+  menu.addAction(QStringLiteral("Select instruction %1").arg(format::count(instruction)), this,
                  [this, instruction] { selection().select(Selection::ofInstruction(instruction)); })
       ->setObjectName(QStringLiteral("memory_select"));
-  QAction* run = menu.addAction(tr("Run to %1").arg(format::count(instruction)), this,
+  QAction* run = menu.addAction(QStringLiteral("Run to %1").arg(format::count(instruction)), this,
                                 [this, instruction] { emit wishes().runTo(instruction); });
   run->setObjectName(QStringLiteral("memory_run_to"));
   run->setEnabled(!store().readOnly());
   menu.addSeparator();
-  menu.addAction(tr("Show all\tSpace"), this, [this] { fitAll(); })->setObjectName(QStringLiteral("memory_fit"));
+  menu.addAction(QStringLiteral("Show all\tSpace"), this, [this] { fitAll(); })->setObjectName(QStringLiteral("memory_fit"));
   menu.exec(at);
 }
 

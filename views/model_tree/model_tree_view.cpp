@@ -36,20 +36,23 @@ class PaddedCells : public QStyledItemDelegate {
 }  // namespace
 
 ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("model"), tr("Model"), parent), filter_(new QLineEdit), tree_(new QTreeWidget) {
+    : View(context, QStringLiteral("model"), QStringLiteral("Model"), parent),
+      filter_(new QLineEdit),
+      tree_(new QTreeWidget) {
   const Metrics m = Metrics::current();
-  filter_->setPlaceholderText(tr("Filter modules"));
+  filter_->setPlaceholderText(QStringLiteral("Filter modules"));
   filter_->setClearButtonEnabled(true);
-  filter_->setAccessibleName(tr("Filter of modules"));
+  filter_->setAccessibleName(QStringLiteral("Filter of modules"));
   tree_->setObjectName(QStringLiteral("model_tree"));
-  tree_->setAccessibleName(tr("Modules"));
+  tree_->setAccessibleName(QStringLiteral("Modules"));
   tree_->setItemDelegate(new PaddedCells(tree_));
   tree_->setColumnCount(4);
-  tree_->setHeaderLabels({tr("Module"), tr("Nodes"), tr("Time"), tr("Weights")});
+  tree_->setHeaderLabels(
+      {QStringLiteral("Module"), QStringLiteral("Nodes"), QStringLiteral("Time"), QStringLiteral("Weights")});
   tree_->headerItem()->setToolTip(
-      1, tr("Nodes of the whole step that come from this module: forward, backward, recompute, optimizer"));
-  tree_->headerItem()->setToolTip(2, tr("Sum of the last times of those nodes"));
-  tree_->headerItem()->setToolTip(3, tr("Bytes of the parameters that its forward nodes read"));
+      1, QStringLiteral("Nodes of the whole step that come from this module: forward, backward, recompute, optimizer"));
+  tree_->headerItem()->setToolTip(2, QStringLiteral("Sum of the last times of those nodes"));
+  tree_->headerItem()->setToolTip(3, QStringLiteral("Bytes of the parameters that its forward nodes read"));
   for (int c = 1; c < 4; ++c) tree_->headerItem()->setTextAlignment(c, Qt::AlignRight | Qt::AlignVCenter);
   tree_->header()->setFont(smallFont());
   tree_->header()->setStretchLastSection(false);
@@ -99,10 +102,10 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
 }
 
 QString ModelTreeView::headerText() const {
-  return sums_ ? tr("%1 modules").arg(format::count(sums_->order.size())) : QString();
+  return sums_ ? QStringLiteral("%1 modules").arg(format::count(sums_->order.size())) : QString();
 }
 QString ModelTreeView::emptyText() const {
-  return store().graph() ? QString() : tr("No model is open.\nOpen one (Ctrl+O): its modules appear here.");
+  return store().graph() ? QString() : QStringLiteral("No model is open.\nOpen one (Ctrl+O): its modules appear here.");
 }
 void ModelTreeView::find() {
   filter_->setFocus();
@@ -176,7 +179,7 @@ void ModelTreeView::show(std::shared_ptr<const ModuleSums> sums) {
 QTreeWidgetItem* ModelTreeView::makeItem(const QString& path) {
   const auto module = sums_->modules.constFind(path);
   auto* item = new QTreeWidgetItem;
-  item->setText(0, path.isEmpty() ? tr("whole model") : path.mid(path.lastIndexOf('.') + 1));
+  item->setText(0, path.isEmpty() ? QStringLiteral("whole model") : path.mid(path.lastIndexOf('.') + 1));
   item->setToolTip(0, path.toHtmlEscaped());
   item->setText(1, format::count(module->nodes));
   item->setText(2, module->ns > 0 ? format::time(module->ns) : QString());

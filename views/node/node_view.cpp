@@ -15,7 +15,7 @@ constexpr int kMostLinks = 24;
 }
 
 NodeView::NodeView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("node"), tr("Node"), parent), page_(new Details) {
+    : View(context, QStringLiteral("node"), QStringLiteral("Node"), parent), page_(new Details) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(page_);
@@ -37,10 +37,10 @@ NodeView::NodeView(const ViewContext& context, QWidget* parent)
 }
 
 QString NodeView::emptyText() const {
-  if (!store().graph()) return tr("No model is open.\nOpen one (Ctrl+O) and select a node.");
+  if (!store().graph()) return QStringLiteral("No model is open.\nOpen one (Ctrl+O) and select a node.");
   return store().graph()->node(selection().selection().node)
              ? QString()
-             : tr("No node is selected.\nSelect one in the graph or the instruction list.");
+             : QStringLiteral("No node is selected.\nSelect one in the graph or the instruction list.");
 }
 
 void NodeView::refresh() {
@@ -54,42 +54,46 @@ void NodeView::refresh() {
   if (const auto& group = selection().selection().group; group && group->contains(node->id())) {
     const auto& nodes = group->nodes();
     const auto place = std::lower_bound(nodes.begin(), nodes.end(), node->id()) - nodes.begin();
-    QString text =
-        Details::text(tr("%1 of %2 nodes of %3").arg(place + 1).arg(nodes.size()).arg(format::visible(group->name())));
+    QString text = Details::text(
+        QStringLiteral("%1 of %2 nodes of %3").arg(place + 1).arg(nodes.size()).arg(format::visible(group->name())));
     if (place > 0)
       text += QStringLiteral("  ") +
-              Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) - 1]), tr("previous"));
+              Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) - 1]), QStringLiteral("previous"));
     if (place + 1 < static_cast<std::ptrdiff_t>(nodes.size()))
-      text +=
-          QStringLiteral("  ") + Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) + 1]), tr("next"));
-    page_->row(tr("Selected"), text);
+      text += QStringLiteral("  ") +
+              Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) + 1]), QStringLiteral("next"));
+    page_->row(QStringLiteral("Selected"), text);
   }
   const QString domain = format::visible(node->domain());
-  page_->row(tr("Operator"),
+  page_->row(QStringLiteral("Operator"),
              Details::strong(names::op(*node)) + (domain.isEmpty() ? QString() : ' ' + Details::quiet(domain)));
-  page_->row(tr("Name"), Details::text(format::visible(node->name())));
-  page_->row(tr("Phase"), Details::text(names::phase(node->phase()).toLower()) +
-                              (node->random() ? Details::quiet(tr(" · draws keyed random numbers")) : QString()));
+  page_->row(QStringLiteral("Name"), Details::text(format::visible(node->name())));
+  page_->row(QStringLiteral("Phase"),
+             Details::text(names::phase(node->phase()).toLower()) +
+                 (node->random() ? Details::quiet(QStringLiteral(" · draws keyed random numbers")) : QString()));
   if (!p.module_path().empty())
-    page_->row(tr("Module"), Details::text(format::visible(p.module_path())) +
-                                 (p.module_path_inferred() ? Details::quiet(tr("  inferred")) : QString()));
+    page_->row(QStringLiteral("Module"),
+               Details::text(format::visible(p.module_path())) +
+                   (p.module_path_inferred() ? Details::quiet(QStringLiteral("  inferred")) : QString()));
   if (const PlanPtr& plan = store().plan()) {
     if (const auto* in = plan->instruction(plan->instructionOfNode(node->id()))) {
-      page_->row(tr("Instruction"), Details::link(Selection::ofInstruction(in->index()), QString::number(in->index())) +
-                                        Details::quiet(tr(" of %1").arg(format::count(plan->size()))));
+      page_->row(QStringLiteral("Instruction"),
+                 Details::link(Selection::ofInstruction(in->index()), QString::number(in->index())) +
+                     Details::quiet(QStringLiteral(" of %1").arg(format::count(plan->size()))));
       const Timing& timing = store().timing(in->index());
       if (timing.ns >= 0) {
-        QString time = Details::text(format::time(timing.ns)) + Details::quiet(tr("  in step %1").arg(timing.step));
+        QString time =
+            Details::text(format::time(timing.ns)) + Details::quiet(QStringLiteral("  in step %1").arg(timing.step));
         const QString rate = format::flopRate(in->flops(), timing.ns);
         if (!rate.isEmpty()) time += Details::quiet(QStringLiteral(" · ") + rate);
-        page_->row(tr("Time"), time);
+        page_->row(QStringLiteral("Time"), time);
       }
-      page_->row(tr("Reads, writes"),
+      page_->row(QStringLiteral("Reads, writes"),
                  Details::text(format::bytes(in->bytes_read()) + QStringLiteral(", ") + format::bytes(in->bytes_written())));
       if (!in->implementation().empty())
-        page_->row(tr("Implementation"), Details::mono(format::visible(in->implementation())));
+        page_->row(QStringLiteral("Implementation"), Details::mono(format::visible(in->implementation())));
     } else {
-      page_->row(tr("Instruction"), Details::quiet(tr("none: it was folded or is not executed")));
+      page_->row(QStringLiteral("Instruction"), Details::quiet(QStringLiteral("none: it was folded or is not executed")));
     }
   }
   const auto operands = [&](const QString& title, const auto& ids) {
@@ -103,40 +107,42 @@ void NodeView::refresh() {
       page_->paragraph(Details::link(Selection::ofValue(id), names::value(*graph, id)) + QStringLiteral("<br>") +
                        (v ? Details::quiet(names::shapeAndType(*v)) : QString()));
     }
-    if (ids.size() > kMostLinks) page_->paragraph(Details::quiet(tr("and %1 more").arg(ids.size() - kMostLinks)));
+    if (ids.size() > kMostLinks)
+      page_->paragraph(Details::quiet(QStringLiteral("and %1 more").arg(ids.size() - kMostLinks)));
   };
-  operands(tr("Inputs"), node->inputs());
-  operands(tr("Outputs"), node->outputs());
+  operands(QStringLiteral("Inputs"), node->inputs());
+  operands(QStringLiteral("Outputs"), node->outputs());
   if (node->attributes_size() > 0) {
-    page_->heading(tr("Attributes"));
+    page_->heading(QStringLiteral("Attributes"));
     for (const auto& a : node->attributes()) page_->row(format::visible(a.name()), Details::mono(format::visible(a.text())));
   }
-  page_->heading(tr("Lineage"));
-  page_->row(tr("Made by"), Details::text(format::visible(p.pass())));
+  page_->heading(QStringLiteral("Lineage"));
+  page_->row(QStringLiteral("Made by"), Details::text(format::visible(p.pass())));
   if (const int forward = graph->forwardOf(node->id()); forward >= 0)
-    page_->row(tr("Forward"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)));
+    page_->row(QStringLiteral("Forward"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)));
   QStringList sources;
   for (const int id : p.sources()) {
     if (sources.size() >= kMostLinks) break;
     if (graph->node(id)) sources << Details::link(Selection::ofNode(id), names::node(*graph, id));
   }
-  if (!sources.isEmpty()) page_->row(tr("From"), sources.join(QStringLiteral("<br>")));
+  if (!sources.isEmpty()) page_->row(QStringLiteral("From"), sources.join(QStringLiteral("<br>")));
   QStringList gradients;
   for (const int id : graph->mirrored(node->id())) {
     if (gradients.size() >= kMostLinks) break;
     gradients << Details::link(Selection::ofNode(id), names::node(*graph, id));
   }
-  if (!gradients.isEmpty()) page_->row(tr("Gradient"), gradients.join(QStringLiteral("<br>")));
+  if (!gradients.isEmpty()) page_->row(QStringLiteral("Gradient"), gradients.join(QStringLiteral("<br>")));
   if (const QString source = names::source(p); !source.isEmpty()) {
-    page_->row(tr("Source"), Details::mono(source));
+    page_->row(QStringLiteral("Source"), Details::mono(source));
     if (!p.source_code().empty()) page_->row({}, Details::mono(format::visible(p.source_code())));
   }
   for (const auto& predicate : node->predicates()) {
-    page_->row(tr("Only if"), Details::link(Selection::ofValue(predicate.value()), names::value(*graph, predicate.value())) +
-                                  Details::text(predicate.expected() ? tr(" is true") : tr(" is false")));
+    page_->row(QStringLiteral("Only if"),
+               Details::link(Selection::ofValue(predicate.value()), names::value(*graph, predicate.value())) +
+                   Details::text(predicate.expected() ? QStringLiteral(" is true") : QStringLiteral(" is false")));
   }
   if (const auto* d = store().determinism(node->id())) {
-    page_->row(tr("Determinism"),
+    page_->row(QStringLiteral("Determinism"),
                Details::coloured(format::visible(d->verdict()), bitsOf(*d) == Bits::kSame ? t.ok : t.warn) +
                    QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
   }

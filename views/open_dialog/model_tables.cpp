@@ -43,10 +43,11 @@ QWidget* inputsTable(const snapshot::ModelInfo& model) {
     rows.push_back(row);
   }
   return table(
-      {{QObject::tr("Input"), QObject::tr("Name in the file; arrays of the data are named after it"), false, 14},
-       {QObject::tr("Shape, type"), QObject::tr("Extents, symbolic ones by name, and type of the elements"), false, 16},
-       {QObject::tr("Meaning"), QObject::tr("What synthetic data will hold"), false, 14},
-       {QObject::tr("Reason"), QObject::tr("How the meaning was found"), false, 14}},
+      {{QStringLiteral("Input"), QStringLiteral("Name in the file; arrays of the data are named after it"), false, 14},
+       {QStringLiteral("Shape, type"), QStringLiteral("Extents, symbolic ones by name, and type of the elements"), false,
+        16},
+       {QStringLiteral("Meaning"), QStringLiteral("What synthetic data will hold"), false, 14},
+       {QStringLiteral("Reason"), QStringLiteral("How the meaning was found"), false, 14}},
       std::move(rows));
 }
 
@@ -54,9 +55,10 @@ QWidget* parametersTable(const snapshot::ModelInfo& model) {
   std::vector<TableRow> rows;
   for (const auto& p : model.parameters()) {
     TableRow row;
-    TableCell trained(p.trained() ? QObject::tr("✓ trained") : QObject::tr("– frozen"));
+    TableCell trained(p.trained() ? QStringLiteral("✓ trained") : QStringLiteral("– frozen"));
     trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
-    TableCell reason(p.missing() ? QObject::tr("filled from the seed: its data is not there") : format::visible(p.reason()));
+    TableCell reason(p.missing() ? QStringLiteral("filled from the seed: its data is not there")
+                                 : format::visible(p.reason()));
     reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
     row.cells = {format::visible(p.name()),
                  dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()),
@@ -65,11 +67,11 @@ QWidget* parametersTable(const snapshot::ModelInfo& model) {
                  reason};
     rows.push_back(row);
   }
-  return table({{QObject::tr("Parameter"), QObject::tr("Name of the initializer"), false, 20},
-                {QObject::tr("Shape, type"), QObject::tr("Extents and type of the elements"), false, 14},
-                {QObject::tr("Bytes"), QObject::tr("Size in memory"), true, 6},
-                {QObject::tr("Trained"), QObject::tr("Whether the optimizer changes it"), false, 7},
-                {QObject::tr("Reason"), QObject::tr("Why it is trained or frozen"), false, 14}},
+  return table({{QStringLiteral("Parameter"), QStringLiteral("Name of the initializer"), false, 20},
+                {QStringLiteral("Shape, type"), QStringLiteral("Extents and type of the elements"), false, 14},
+                {QStringLiteral("Bytes"), QStringLiteral("Size in memory"), true, 6},
+                {QStringLiteral("Trained"), QStringLiteral("Whether the optimizer changes it"), false, 7},
+                {QStringLiteral("Reason"), QStringLiteral("Why it is trained or frozen"), false, 14}},
                std::move(rows));
 }
 
@@ -93,12 +95,12 @@ QWidget* operatorsTable(const snapshot::ModelInfo& model) {
         format::visible(o.note())};
     rows.push_back(row);
   }
-  return table({{QObject::tr("Operator"), QObject::tr("Domain and operator"), false, 16},
-                {QObject::tr("Count"), QObject::tr("Nodes of the model with this operator"), true, 5},
-                {QObject::tr("Gradient"), QObject::tr("There is a gradient rule"), false, 6},
-                {QObject::tr("Kernel"), QObject::tr("It can run"), false, 5},
-                {QObject::tr("Fast"), QObject::tr("There is a fast kernel beside the reference"), false, 5},
-                {QObject::tr("Note"), QObject::tr("What is special about it here"), false, 20}},
+  return table({{QStringLiteral("Operator"), QStringLiteral("Domain and operator"), false, 16},
+                {QStringLiteral("Count"), QStringLiteral("Nodes of the model with this operator"), true, 5},
+                {QStringLiteral("Gradient"), QStringLiteral("There is a gradient rule"), false, 6},
+                {QStringLiteral("Kernel"), QStringLiteral("It can run"), false, 5},
+                {QStringLiteral("Fast"), QStringLiteral("There is a fast kernel beside the reference"), false, 5},
+                {QStringLiteral("Note"), QStringLiteral("What is special about it here"), false, 20}},
                std::move(rows));
 }
 
@@ -113,11 +115,11 @@ QWidget* problemsTable(const snapshot::ModelInfo& model) {
     row.cells = {where, message, format::visible(p.hint())};
     rows.push_back(row);
   }
-  return table(
-      {{QObject::tr("Where"), QObject::tr("The place in the file, and the source line where it is recorded"), false, 26},
-       {QObject::tr("Problem"), QObject::tr("What was found, and what is expected"), false, 40},
-       {QObject::tr("Hint"), QObject::tr("What helps"), false, 14}},
-      std::move(rows));
+  return table({{QStringLiteral("Where"), QStringLiteral("The place in the file, and the source line where it is recorded"),
+                 false, 26},
+                {QStringLiteral("Problem"), QStringLiteral("What was found, and what is expected"), false, 40},
+                {QStringLiteral("Hint"), QStringLiteral("What helps"), false, 14}},
+               std::move(rows));
 }
 
 }  // namespace stepscope

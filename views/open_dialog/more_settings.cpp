@@ -42,7 +42,7 @@ MoreSettings::MoreSettings(const std::vector<snapshot::Option>& options, const S
       if (option.group() != group || !isTraining(option) || hasField(option.name()) || option.name() == "missing-weights")
         continue;
       if (!headed) {
-        auto* heading = new QLabel(tr(group));
+        auto* heading = new QLabel(QString::fromUtf8(group));
         heading->setProperty("role", "muted");
         form->addRow(heading);
         headed = true;
@@ -75,13 +75,13 @@ QWidget* MoreSettings::makeEditor(const snapshot::Option& option, const QString&
     editor = box;
   } else {
     auto* text = new QLineEdit(value);
-    text->setPlaceholderText(defaultValue.isEmpty() ? tr("not set") : defaultValue);
+    text->setPlaceholderText(defaultValue.isEmpty() ? QStringLiteral("not set") : defaultValue);
     editor = text;
   }
   editor->setObjectName(QStringLiteral("set_up_more_") + QString::fromStdString(option.name()));
   editor->setAccessibleName(format::visible(option.name()));
   QString tip = sentence(format::visible(option.doc()));
-  if (addsUp(option.name())) tip += tr("; several are separated by a semicolon");
+  if (addsUp(option.name())) tip += QStringLiteral("; several are separated by a semicolon");
   editor->setToolTip(QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()));
   return editor;
 }

@@ -19,10 +19,6 @@
 
 namespace stepscope {
 
-namespace {
-constexpr const char* kLimit = "memory.limit";
-}
-
 QString SetUpDialog::value(const snapshot::Configure& configuration, const char* name) {
   QString found;
   for (const auto& [setting, text] : settingsOf(configuration)) {
@@ -38,7 +34,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   setAutoFillBackground(true);
   for (auto& setting : settingsOf(before))
     if (!hasField(setting.first)) kept_.push_back(std::move(setting));
-  setWindowTitle(tr("Set up %1").arg(format::fileName(QString::fromStdString(model_->path()))));
+  setWindowTitle(QStringLiteral("Set up %1").arg(format::fileName(QString::fromStdString(model_->path()))));
   resize(62 * m.unit, 44 * m.unit);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(qRound(1.4 * m.unit), qRound(1.2 * m.unit), qRound(1.4 * m.unit), qRound(1.2 * m.unit));
@@ -55,9 +51,9 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
                               : QStringLiteral("%1 %2").arg(format::visible(domain)).arg(version));
   layout->addWidget(title);
   if (model_->file_bytes() > 0)
-    layout->addWidget(quiet(tr("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
+    layout->addWidget(quiet(QStringLiteral("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
                                 .arg(format::bytes(model_->file_bytes()),
-                                     format::visible(model_->producer()).isEmpty() ? tr("unknown producer")
+                                     format::visible(model_->producer()).isEmpty() ? QStringLiteral("unknown producer")
                                                                                    : format::visible(model_->producer()),
                                      opsets.join(QStringLiteral(", ")), format::count(model_->node_count()),
                                      format::countShort(static_cast<double>(model_->parameter_count())),
@@ -66,7 +62,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   auto* training = trainingPage(before);
   const bool read = model_->problems_size() == 0 || model_->node_count() > 0;
   if (read)
-    tabs->addTab(training, tr("Training"));
+    tabs->addTab(training, QStringLiteral("Training"));
   else
     training->setParent(this), training->hide();  // its fields are asked all the same
 
@@ -75,13 +71,15 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   for (const auto& o : model_->ops())
     without += !o.has_kernel();  // one without a gradient may well be off the way to the loss; its note says why it has none
   if (read) {
-    addPage(tabs, tr("Inputs %1").arg(model_->inputs_size()), &inputsTable);
-    addPage(tabs, tr("Parameters %1").arg(format::count(model_->parameters_size())), &parametersTable);
-    addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()),
+    addPage(tabs, QStringLiteral("Inputs %1").arg(model_->inputs_size()), &inputsTable);
+    addPage(tabs, QStringLiteral("Parameters %1").arg(format::count(model_->parameters_size())), &parametersTable);
+    addPage(tabs,
+            without > 0 ? QStringLiteral("Operators, %1 lacking").arg(without)
+                        : QStringLiteral("Operators %1").arg(model_->ops_size()),
             &operatorsTable);
   }
   if (model_->problems_size() > 0) {
-    const int problems = addPage(tabs, tr("Problems %1").arg(model_->problems_size()), &problemsTable);
+    const int problems = addPage(tabs, QStringLiteral("Problems %1").arg(model_->problems_size()), &problemsTable);
     tabs->setCurrentIndex(problems);
     emit tabs->currentChanged(problems);  // the only page was current before it listened
   }
@@ -94,13 +92,13 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   layout->addWidget(problem_);
   buttons_ = new QDialogButtonBox;
   auto* buttons = buttons_;
-  build_ = buttons->addButton(tr("Build"), QDialogButtonBox::AcceptRole);
+  build_ = buttons->addButton(QStringLiteral("Build"), QDialogButtonBox::AcceptRole);
   build_->setDefault(true);
   build_->setAutoDefault(true);
   build_->setObjectName(QStringLiteral("set_up_build"));
   buttons->addButton(QDialogButtonBox::Cancel)->setObjectName(QStringLiteral("set_up_cancel"));
   if (missing > 0 && !read) {
-    auto* random = buttons->addButton(tr("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
+    auto* random = buttons->addButton(QStringLiteral("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
     random->setObjectName(QStringLiteral("set_up_fill_weights"));
     connect(random, &QPushButton::clicked, this, [this] {
       emit openWithRandomWeights();
@@ -129,79 +127,6 @@ int SetUpDialog::addPage(QTabWidget* tabs, const QString& title, QWidget* (*make
   return index;
 }
 
-void SetUpDialog::showProblem(const QString& text, const QString& setting) {
-  delete std::exchange(refusal_, nullptr);
-  refused_ = format::bytesWithin(format::visible(text));
-  asked_ = setting;
-  if (QWidget* field = fieldOf(setting)) {
-    asked_.clear();
-    if (more_ && more_->isAncestorOf(field)) tabs_->setCurrentWidget(more_);
-    refusal_ = new QLabel(refused_);
-    refusal_->setObjectName(QStringLiteral("set_up_refusal"));
-    refusal_->setTextFormat(Qt::PlainText);
-    refusal_->setWordWrap(true);
-    refusal_->setProperty("role", "error");
-    refused_.clear();
-    // Below the line of the form that the field stands in.
-    for (QWidget* box = field->parentWidget(); box; box = box->parentWidget()) {
-      auto* layout = qobject_cast<QFormLayout*>(box->layout());
-      if (!layout) continue;
-      for (int row = 0; row < layout->rowCount(); ++row) {
-        QLayoutItem* item = layout->itemAt(row, QFormLayout::FieldRole);
-        if (!item || !item->widget() || !(item->widget() == field || item->widget()->isAncestorOf(field))) continue;
-        layout->insertRow(row + 1, QString(), refusal_);
-        break;
-      }
-      break;
-    }
-    field->setProperty("role", "error");
-    field->setFocus();
-  }
-  update();
-}
-
-void SetUpDialog::offerToFit() {
-  const QString limit = value(configuration(), kLimit);
-  if (format::bytesOf(limit).value_or(0) == 0) return;
-  auto* fit = buttons_->addButton(tr("Fit by recompute"), QDialogButtonBox::ActionRole);
-  fit->setObjectName(QStringLiteral("set_up_fit"));
-  fit->setAutoDefault(false);
-  fit->setToolTip(tr("Builds it so that it fits into %1: cheap values are computed again instead of being kept").arg(limit));
-  connect(fit, &QPushButton::clicked, this, [this] {
-    snapshot::Configure wanted;
-    QString limit;
-    for (const auto& [name, text] : settingsOf(configuration())) {
-      if (name == kLimit) {
-        limit = QString::fromStdString(text);
-        continue;
-      }
-      wanted.add_settings()->set_name(name);
-      wanted.mutable_settings(wanted.settings_size() - 1)->set_value(text);
-    }
-    emit fitWanted(wanted, limit);
-    accept();
-  });
-}
-
-void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {
-  if (more_ || options.empty() || (model_->problems_size() > 0 && model_->node_count() == 0)) return;
-  more_ = new MoreSettings(options, kept_);
-  std::erase_if(kept_, [this](const auto& setting) { return more_->has(setting.first); });
-  tabs_->insertTab(1, more_, tr("More"));
-  if (!asked_.isEmpty()) showProblem(QString(refused_), QString(asked_));
-}
-
-void SetUpDialog::offerLook() {
-  auto* look = buttons_->addButton(tr("Only look at it"), QDialogButtonBox::ActionRole);
-  look->setObjectName(QStringLiteral("set_up_look"));
-  look->setAutoDefault(false);
-  look->setToolTip(tr("Shows its graph in place of the model that is open; nothing is built"));
-  connect(look, &QPushButton::clicked, this, [this] {
-    emit lookWanted();
-    reject();
-  });
-}
-
 // The box shows what it is given, and again when it gets another parent.
 void SetUpDialog::showEvent(QShowEvent* event) {
   QDialog::showEvent(event);
@@ -217,20 +142,21 @@ void SetUpDialog::update() {
   proposeFunction();
   const bool attach = loss_->currentData().toString().startsWith(u"at:");
   lossFunction_->setVisible(attach);
-  lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from")
-                       : attach
-                           ? tr("A loss is attached to this output; its labels become an input where the model has none")
-                           : sentence(format::visible(model_->loss_reason())));
+  lossReason_->setText(
+      loss_->count() == 0 ? QStringLiteral("No float output that a loss could be made from")
+      : attach ? QStringLiteral("A loss is attached to this output; its labels become an input where the model has none")
+               : sentence(format::visible(model_->loss_reason())));
   const QString data = data_->text().trimmed(), proposed = QString::fromStdString(model_->proposed_data());
   const QString beside = sentence(format::visible(model_->data_reason()));
   proposed_->setVisible(!proposed.isEmpty() && data != proposed);
   if (!proposed.isEmpty() && data == proposed)
-    dataReason_->setText(tr("%1. Clear it for synthetic data").arg(beside));
+    dataReason_->setText(QStringLiteral("%1. Clear it for synthetic data").arg(beside));
   else if (!data.isEmpty())
-    dataReason_->setText(tr("Arrays are named after the inputs; a leading extra axis means one entry per step"));
+    dataReason_->setText(QStringLiteral("Arrays are named after the inputs; a leading extra axis means one entry per step"));
   else
-    dataReason_->setText(tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") +
-                         (proposed.isEmpty() && !beside.isEmpty() ? QStringLiteral(". ") + beside : QString()));
+    dataReason_->setText(
+        QStringLiteral("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") +
+        (proposed.isEmpty() && !beside.isEmpty() ? QStringLiteral(". ") + beside : QString()));
   dims_->setEnabled(data.isEmpty() && model_->dimensions_size() > 0);
   dimsReason_->setText(dimensionsText(*model_, !data.isEmpty()));
   QStringList whole;
@@ -241,8 +167,8 @@ void SetUpDialog::update() {
   int trained = 0;
   std::int64_t bytes = 0;
   const QRegularExpression only(train_->text()), not_(freeze_->text());
-  if (!only.isValid()) wrong = tr("train '%1': %2").arg(train_->text(), only.errorString());
-  if (!not_.isValid()) wrong = tr("freeze '%1': %2").arg(freeze_->text(), not_.errorString());
+  if (!only.isValid()) wrong = QStringLiteral("train '%1': %2").arg(train_->text(), only.errorString());
+  if (!not_.isValid()) wrong = QStringLiteral("freeze '%1': %2").arg(freeze_->text(), not_.errorString());
   for (const auto& p : model_->parameters()) {
     const QString name = QString::fromStdString(p.name());
     bool on = p.trained();
@@ -252,7 +178,7 @@ void SetUpDialog::update() {
     if (on) bytes += p.bytes();
   }
   trained_->setText(wrong.isEmpty()
-                        ? tr("%1 of %2 tensors, %3; the list of parameters gives each reason")
+                        ? QStringLiteral("%1 of %2 tensors, %3; the list of parameters gives each reason")
                               .arg(format::count(trained), format::count(model_->parameters_size()), format::bytes(bytes))
                         : wrong);
   trained_->setProperty("role", wrong.isEmpty() ? "muted" : "error");
@@ -261,13 +187,14 @@ void SetUpDialog::update() {
   build_->setEnabled(possible);
   const auto weights =
       std::count_if(model_->parameters().begin(), model_->parameters().end(), [](const auto& p) { return p.missing(); });
-  problem_->setText(model_->problems_size() > 0 && weights == model_->problems_size()
-                        ? tr("Its weights are not where the file says. Put them there, or fill them from the seed: times "
-                             "and memory are then as they would be, losses and gradients mean nothing")
-                    : model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places")
-                    : loss_->count() == 0
-                        ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to")
-                        : refused_);
+  problem_->setText(
+      model_->problems_size() > 0 && weights == model_->problems_size()
+          ? QStringLiteral("Its weights are not where the file says. Put them there, or fill them from the seed: times "
+                           "and memory are then as they would be, losses and gradients mean nothing")
+      : model_->problems_size() > 0 ? QStringLiteral("The file has problems; they are listed with their places")
+      : loss_->count() == 0
+          ? QStringLiteral("There is nothing to minimise: no scalar float output, and no output a loss can be attached to")
+          : refused_);
   problem_->setVisible(!problem_->text().isEmpty());
 }
 

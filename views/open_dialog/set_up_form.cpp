@@ -24,15 +24,15 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
     e->setAccessibleName(QLatin1String(name));
     return e;
   };
-  data_ = edit("data", tr("synthetic, from the seed"));
+  data_ = edit("data", QStringLiteral("synthetic, from the seed"));
   data_->setClearButtonEnabled(true);
   const QString proposed = QString::fromStdString(model_->proposed_data());
   if (before.settings_size() == 0) data_->setText(proposed);  // afterwards the user's choice counts, none among them
-  proposed_ = new QPushButton(tr("Use %1").arg(format::visible(proposed.section('/', -1))));
+  proposed_ = new QPushButton(QStringLiteral("Use %1").arg(format::visible(proposed.section('/', -1))));
   proposed_->setObjectName(QStringLiteral("set_up_proposed_data"));
   proposed_->setAutoDefault(false);
   connect(proposed_, &QPushButton::clicked, data_, [this, proposed] { data_->setText(proposed); });
-  auto* browse = browse_ = new QPushButton(tr("Choose…"));
+  auto* browse = browse_ = new QPushButton(QStringLiteral("Choose…"));
   browse->setObjectName(QStringLiteral("set_up_choose"));
   browse->setAutoDefault(false);
   connect(browse, &QPushButton::clicked, this, &SetUpDialog::chooseData);
@@ -41,18 +41,19 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   dimsReason_ = quiet({});
   dimsReason_->setObjectName(QStringLiteral("set_up_dim_reason"));
   loss_ = new QComboBox;
-  loss_->setAccessibleName(tr("Loss"));
+  loss_->setAccessibleName(QStringLiteral("Loss"));
   if (!model_->proposed_loss().empty())
-    loss_->addItem(tr("%1  (output of the model)").arg(format::visible(model_->proposed_loss())),
+    loss_->addItem(QStringLiteral("%1  (output of the model)").arg(format::visible(model_->proposed_loss())),
                    QStringLiteral("out:") + QString::fromStdString(model_->proposed_loss()));
   for (const auto& c : model_->loss_candidates())
-    loss_->addItem(tr("attach to %1").arg(format::visible(c)), QStringLiteral("at:") + QString::fromStdString(c));
+    loss_->addItem(QStringLiteral("attach to %1").arg(format::visible(c)),
+                   QStringLiteral("at:") + QString::fromStdString(c));
   lossFunction_ = new QComboBox;
-  lossFunction_->setAccessibleName(tr("Loss function"));
-  lossFunction_->addItem(tr("cross entropy"), QStringLiteral("cross_entropy"));
-  lossFunction_->addItem(tr("mean squared error"), QStringLiteral("mse"));
-  lossFunction_->addItem(tr("mean absolute error"), QStringLiteral("l1"));
-  lossFunction_->addItem(tr("binary cross entropy with logits"), QStringLiteral("bce_with_logits"));
+  lossFunction_->setAccessibleName(QStringLiteral("Loss function"));
+  lossFunction_->addItem(QStringLiteral("cross entropy"), QStringLiteral("cross_entropy"));
+  lossFunction_->addItem(QStringLiteral("mean squared error"), QStringLiteral("mse"));
+  lossFunction_->addItem(QStringLiteral("mean absolute error"), QStringLiteral("l1"));
+  lossFunction_->addItem(QStringLiteral("binary cross entropy with logits"), QStringLiteral("bce_with_logits"));
   if (const QString logits = value(before, "logits"); !logits.isEmpty())
     loss_->setCurrentIndex(std::max(0, loss_->findData(QStringLiteral("at:") + logits)));
   lossFunction_->setObjectName(QStringLiteral("set_up_loss_function"));
@@ -63,7 +64,7 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   connect(lossFunction_, &QComboBox::activated, this, [this] { chosenFunction_ = true; });
   lossReason_ = quiet({});
   optimizer_ = new QComboBox;
-  optimizer_->setAccessibleName(tr("Optimizer"));
+  optimizer_->setAccessibleName(QStringLiteral("Optimizer"));
   for (const char* name : {"sgd", "adamw", "adam", "lamb"})
     optimizer_->addItem(QString::fromLatin1(name)
                             .toUpper()
@@ -72,14 +73,14 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
                         QString::fromLatin1(name));
   optimizer_->setCurrentIndex(std::max(0, optimizer_->findData(value(before, "optimizer"))));
   rate_ = edit("lr", QStringLiteral("0.001"));
-  decay_ = edit("weight-decay", tr("default"));
+  decay_ = edit("weight-decay", QStringLiteral("default"));
   momentum_ = edit("momentum", QStringLiteral("0"));
-  clip_ = edit("clip-grad-norm", tr("off"));
+  clip_ = edit("clip-grad-norm", QStringLiteral("off"));
   accumulate_ = edit("accumulate", QStringLiteral("1"));
-  train_ = edit("train", tr("regular expression"));
-  freeze_ = edit("freeze", tr("regular expression"));
+  train_ = edit("train", QStringLiteral("regular expression"));
+  freeze_ = edit("freeze", QStringLiteral("regular expression"));
   seed_ = edit("seed", QStringLiteral("0"));
-  threads_ = edit("threads", tr("all cores"));
+  threads_ = edit("threads", QStringLiteral("all cores"));
   QStringList dims;
   for (const auto& d : model_->dimensions()) dims << QStringLiteral("%1=%2").arg(format::visible(d.name())).arg(d.extent());
   dims_ = edit("dim", dims.join(' '));
@@ -88,45 +89,51 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
     if (name == "dim") dims << QString::fromStdString(text);
   dims_->setText(dims.join(' '));
   device_ = new QComboBox;
-  device_->setAccessibleName(tr("Device"));
-  device_->addItem(tr("CPU · fp32"), QStringLiteral("cpu"));
+  device_->setAccessibleName(QStringLiteral("Device"));
+  device_->addItem(QStringLiteral("CPU · fp32"), QStringLiteral("cpu"));
   trained_ = quiet({});
 
-  const std::pair<QWidget*, QString> tips[] = {{data_, tr("Batches: .npz, .safetensors or a folder of input_*.pb")},
-                                               {browse, tr("Choose a file of batches")},
-                                               {proposed_, tr("Train on the file that lies beside the model")},
-                                               {dims_, tr("NAME=N for each symbolic dimension of synthetic data")},
-                                               {loss_, tr("The scalar to minimise, or the output to attach a loss to")},
-                                               {lossFunction_, tr("What is attached to the output")},
-                                               {optimizer_, tr("PyTorch's formulas and defaults")},
-                                               {rate_, tr("Learning rate")},
-                                               {decay_, tr("Weight decay")},
-                                               {momentum_, tr("Momentum, of SGD alone")},
-                                               {clip_, tr("Largest norm of all gradients together")},
-                                               {accumulate_, tr("Micro steps whose gradients are summed for one update")},
-                                               {train_, tr("Train only parameters whose name matches")},
-                                               {freeze_, tr("Do not train parameters whose name matches")},
-                                               {device_, tr("Where the step runs, and in which precision")},
-                                               {threads_, tr("Threads of the kernels; stored with the run")},
-                                               {seed_, tr("Of random numbers, synthetic data and missing weights")}};
+  const std::pair<QWidget*, QString> tips[] = {
+      {data_, QStringLiteral("Batches: .npz, .safetensors or a folder of input_*.pb")},
+      {browse, QStringLiteral("Choose a file of batches")},
+      {proposed_, QStringLiteral("Train on the file that lies beside the model")},
+      {dims_, QStringLiteral("NAME=N for each symbolic dimension of synthetic data")},
+      {loss_, QStringLiteral("The scalar to minimise, or the output to attach a loss to")},
+      {lossFunction_, QStringLiteral("What is attached to the output")},
+      {optimizer_, QStringLiteral("PyTorch's formulas and defaults")},
+      {rate_, QStringLiteral("Learning rate")},
+      {decay_, QStringLiteral("Weight decay")},
+      {momentum_, QStringLiteral("Momentum, of SGD alone")},
+      {clip_, QStringLiteral("Largest norm of all gradients together")},
+      {accumulate_, QStringLiteral("Micro steps whose gradients are summed for one update")},
+      {train_, QStringLiteral("Train only parameters whose name matches")},
+      {freeze_, QStringLiteral("Do not train parameters whose name matches")},
+      {device_, QStringLiteral("Where the step runs, and in which precision")},
+      {threads_, QStringLiteral("Threads of the kernels; stored with the run")},
+      {seed_, QStringLiteral("Of random numbers, synthetic data and missing weights")}};
   for (const auto& [field, tip] : tips) field->setToolTip(tip);
   int names = 0;
-  for (const QString& name : {tr("rate"), tr("decay"), tr("momentum"), tr("clip norm"), tr("accumulate"), tr("only"),
-                              tr("except"), tr("threads"), tr("seed")})
+  for (const QString& name : {QStringLiteral("rate"), QStringLiteral("decay"), QStringLiteral("momentum"),
+                              QStringLiteral("clip norm"), QStringLiteral("accumulate"), QStringLiteral("only"),
+                              QStringLiteral("except"), QStringLiteral("threads"), QStringLiteral("seed")})
     names = std::max(names, fontMetrics().horizontalAdvance(name) + qRound(0.4 * m.unit));
   auto* form = new QFormLayout;
   form->setContentsMargins(m.padding, m.padding, m.padding, m.padding);
   form->setHorizontalSpacing(qRound(1.2 * m.unit));
   form->setVerticalSpacing(qRound(0.9 * m.unit));
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("Data"), column({line({data_, proposed_, browse}), dataReason_}));
-  form->addRow(tr("Dimensions"), column({dims_, dimsReason_}));
-  form->addRow(tr("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
-  form->addRow(tr("Optimizer"),
-               grid(names, {{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}},
-                            {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
-  form->addRow(tr("Trained"), column({grid(names, {{{tr("only"), train_}, {tr("except"), freeze_}}}), trained_}));
-  form->addRow(tr("Run"), grid(names, {{{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}}));
+  form->addRow(QStringLiteral("Data"), column({line({data_, proposed_, browse}), dataReason_}));
+  form->addRow(QStringLiteral("Dimensions"), column({dims_, dimsReason_}));
+  form->addRow(QStringLiteral("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
+  form->addRow(QStringLiteral("Optimizer"),
+               grid(names, {{{{}, optimizer_}, {QStringLiteral("rate"), rate_}, {QStringLiteral("decay"), decay_}},
+                            {{QStringLiteral("momentum"), momentum_},
+                             {QStringLiteral("clip norm"), clip_},
+                             {QStringLiteral("accumulate"), accumulate_}}}));
+  form->addRow(QStringLiteral("Trained"),
+               column({grid(names, {{{QStringLiteral("only"), train_}, {QStringLiteral("except"), freeze_}}}), trained_}));
+  form->addRow(QStringLiteral("Run"),
+               grid(names, {{{{}, device_}, {QStringLiteral("threads"), threads_}, {QStringLiteral("seed"), seed_}}}));
   auto* page = new QWidget;
   page->setLayout(form);
   auto* scroll = new QScrollArea;
@@ -141,8 +148,9 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
 
 void SetUpDialog::chooseData() {
   const QString here = host_.isEmpty() ? QString::fromStdString(model_->path()).section('/', 0, -2) : QDir::homePath();
-  auto* dialog = new QFileDialog(this, host_.isEmpty() ? tr("Batches") : tr("Send batches to %1").arg(host_), here,
-                                 tr("Batches (*.npz *.safetensors);;All files (*)"));
+  auto* dialog =
+      new QFileDialog(this, host_.isEmpty() ? QStringLiteral("Batches") : QStringLiteral("Send batches to %1").arg(host_),
+                      here, QStringLiteral("Batches (*.npz *.safetensors);;All files (*)"));
   dialog->setObjectName(QStringLiteral("set_up_choose_dialog"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
@@ -155,9 +163,10 @@ void SetUpDialog::chooseData() {
 
 void SetUpDialog::setHost(const QString& host) {
   host_ = format::visible(host);
-  browse_->setText(tr("Send…"));
-  browse_->setToolTip(tr("Copies a file of this machine to %1. A file that lies there is named by its path").arg(host_));
-  data_->setPlaceholderText(tr("synthetic, from the seed; or a path on %1").arg(host_));
+  browse_->setText(QStringLiteral("Send…"));
+  browse_->setToolTip(
+      QStringLiteral("Copies a file of this machine to %1. A file that lies there is named by its path").arg(host_));
+  data_->setPlaceholderText(QStringLiteral("synthetic, from the seed; or a path on %1").arg(host_));
 }
 
 // Cross entropy needs to know how many classes there are; any output has squared errors.

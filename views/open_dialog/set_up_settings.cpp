@@ -27,13 +27,13 @@ QString sentence(QString text) {
 
 QString dimensionsText(const snapshot::ModelInfo& model, bool fromData) {
   if (model.dimensions_size() == 0)
-    return QObject::tr("The inputs have no symbolic dimensions: every extent is in the file");
-  if (fromData) return QObject::tr("The data says how long each is");
+    return QStringLiteral("The inputs have no symbolic dimensions: every extent is in the file");
+  if (fromData) return QStringLiteral("The data says how long each is");
   QStringList why;
   for (const auto& d : model.dimensions()) {
     const QString name = shortName(d.name());
-    why << (d.fixed() ? QObject::tr("%1 is %2 because %3").arg(name).arg(d.extent()).arg(format::visible(d.reason()))
-                      : QObject::tr("%1 is %2 unless set").arg(name).arg(d.extent()));
+    why << (d.fixed() ? QStringLiteral("%1 is %2 because %3").arg(name).arg(d.extent()).arg(format::visible(d.reason()))
+                      : QStringLiteral("%1 is %2 unless set").arg(name).arg(d.extent()));
   }
   return why.join(QStringLiteral("\n"));
 }

@@ -40,10 +40,11 @@ TableCell savedCell(const SnapshotStore& store, const std::string& option) {
     QStringList words;
     if (ns != 0) words << format::time(ns);
     if (e.saved_bytes() != 0) words << format::bytes(e.saved_bytes());
-    return {words.join(QStringLiteral(", ")), QVariant::fromValue<qint64>(e.saved_bytes()),
-            QObject::tr("In one step: %1 of memory traffic%2")
-                .arg(format::bytesExact(e.saved_bytes()),
-                     ns != 0 ? QObject::tr(", %1 by the roofline of this machine").arg(format::timeExact(ns)) : QString())};
+    return {
+        words.join(QStringLiteral(", ")), QVariant::fromValue<qint64>(e.saved_bytes()),
+        QStringLiteral("In one step: %1 of memory traffic%2")
+            .arg(format::bytesExact(e.saved_bytes()),
+                 ns != 0 ? QStringLiteral(", %1 by the roofline of this machine").arg(format::timeExact(ns)) : QString())};
   }
   return {};
 }
@@ -53,18 +54,18 @@ TableCell measuredCell(const snapshot::TrialsReport& report, const snapshot::Opt
   for (const auto& t : report.trials()) {
     if (t.option() != option.name() || t.to() == option.value()) continue;
     if (t.identical()) {
-      TableCell cell(QObject::tr("no effect"), 1.0,
-                     QObject::tr("With %1 the plan is the same").arg(format::visible(t.to())));
+      TableCell cell(QStringLiteral("no effect"), 1.0,
+                     QStringLiteral("With %1 the plan is the same").arg(format::visible(t.to())));
       cell.role = QStringLiteral("faint");
       return cell;
     }
     if (t.rounds() == 0) continue;
     const auto percent = [](double ratio) { return format::change(1, ratio); };
     TableCell cell(
-        QObject::tr("%1: %2").arg(format::visible(t.to()), percent(t.ratio())), t.ratio(),
-        QObject::tr("With %1 a step takes %2 of time, 95 % between %3 and %4; %5")
+        QStringLiteral("%1: %2").arg(format::visible(t.to()), percent(t.ratio())), t.ratio(),
+        QStringLiteral("With %1 a step takes %2 of time, 95 % between %3 and %4; %5")
             .arg(format::visible(t.to()), percent(t.ratio()), percent(t.low()), percent(t.high()),
-                 t.verdict() == "same" ? QObject::tr("no difference that was found") : format::visible(t.verdict())));
+                 t.verdict() == "same" ? QStringLiteral("no difference that was found") : format::visible(t.verdict())));
     cell.role = t.verdict() == "faster"   ? QStringLiteral("ok")
                 : t.verdict() == "slower" ? QStringLiteral("muted")
                                           : QStringLiteral("faint");
@@ -77,31 +78,35 @@ TableCell measuredCell(const snapshot::TrialsReport& report, const snapshot::Opt
 
 OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     : TablePanel(
-          context, QStringLiteral("options"), tr("Optimisations"),
-          {{tr("Option"), tr("Name, as for --set NAME=VALUE"), false, 13},
-           {tr("Value"), tr("Present value; a click on a switch turns it, Enter goes to the next value"), false, 7},
-           {tr("Set by"), tr("Who set it: default, command line, project, window"), false, 7},
-           {tr("Group"), tr("What it changes"), false, 5},
-           {tr("Effect"), tr("What it changed in this build: nodes, bytes, time"), false, 14},
-           {tr("Saves"), tr("Of a pass: time by the roofline and memory traffic that it saves in one step of this build"),
+          context, QStringLiteral("options"), QStringLiteral("Optimisations"),
+          {{QStringLiteral("Option"), QStringLiteral("Name, as for --set NAME=VALUE"), false, 13},
+           {QStringLiteral("Value"),
+            QStringLiteral("Present value; a click on a switch turns it, Enter goes to the next value"), false, 7},
+           {QStringLiteral("Set by"), QStringLiteral("Who set it: default, command line, project, window"), false, 7},
+           {QStringLiteral("Group"), QStringLiteral("What it changes"), false, 5},
+           {QStringLiteral("Effect"), QStringLiteral("What it changed in this build: nodes, bytes, time"), false, 14},
+           {QStringLiteral("Saves"),
+            QStringLiteral("Of a pass: time by the roofline and memory traffic that it saves in one step of this build"),
             true, 7},
-           {tr("Measured"),
-            tr("What another value would change of the time of a step, by the newest trials (view Optimisations: trials)"),
+           {QStringLiteral("Measured"),
+            QStringLiteral(
+                "What another value would change of the time of a step, by the newest trials (view Optimisations: trials)"),
             true, 7}},
           parent),
       name_(new QLabel),
       doc_(new QLabel),
       proof_(new QLabel),
+      cause_(new QPushButton(QStringLiteral("Find the cause"))),
       value_(new QComboBox),
-      reset_(new QPushButton(tr("Default"))),
+      reset_(new QPushButton(QStringLiteral("Default"))),
       changed_(new QToolButton(this)) {
-  changed_->setText(tr("Changed"));
+  changed_->setText(QStringLiteral("Changed"));
   changed_->setObjectName(QStringLiteral("options_changed"));
-  changed_->setToolTip(tr("Only options whose value is not their default"));
+  changed_->setToolTip(QStringLiteral("Only options whose value is not their default"));
   changed_->setCheckable(true);
   connect(changed_, &QToolButton::toggled, this, &OptionsView::refillLater);
   const Metrics m = Metrics::current();
-  setFilterPlaceholder(tr("Filter options"));
+  setFilterPlaceholder(QStringLiteral("Filter options"));
   auto* line = new QFrame;
   line->setProperty("role", "line");
   line->setFixedHeight(1);
@@ -118,10 +123,10 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   doc_->setTextFormat(Qt::PlainText);
   doc_->setWordWrap(true);
   doc_->setProperty("role", "muted");
-  value_->setAccessibleName(tr("Value"));
-  value_->setToolTip(tr(
+  value_->setAccessibleName(QStringLiteral("Value"));
+  value_->setToolTip(QStringLiteral(
       "The value: at once what decides only how a step is run, other settings from the next step on; Undo takes it back"));
-  reset_->setToolTip(tr("Back to the default value"));
+  reset_->setToolTip(QStringLiteral("Back to the default value"));
   value_->setMinimumWidth(6 * m.unit);
   below->addWidget(name_);
   top->addWidget(value_, 1);
@@ -131,16 +136,28 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   proof_->setTextFormat(Qt::PlainText);
   proof_->setWordWrap(true);
   proof_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  proof_->setToolTip(
-      tr("The coming step was run with the plan before the last change and with the one after it, from one state: what it "
-         "leaves behind, compared bit for bit"));
+  proof_->setToolTip(QStringLiteral(
+      "The coming step was run with the plan before the last change and with the one after it, from one state: what it "
+      "leaves behind, compared bit for bit"));
   proof_->hide();
   below->addWidget(proof_);
+  cause_->setObjectName(QStringLiteral("options_cause"));
+  cause_->setToolTip(
+      QStringLiteral("Looks for the smallest set of options, and the part of the graph, that makes the step compute other "
+                     "numbers than with every optimisation off; the part is saved as .onnx with its data"));
+  cause_->hide();
+  below->addWidget(cause_, 0, Qt::AlignLeft);
+  connect(cause_, &QPushButton::clicked, this, [this] {
+    emit wishes().command(QStringLiteral("view_bisect"));
+    emit wishes().bisect();
+  });
   body()->addLayout(below);
   connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
     QString role;
     const QString text = store().findings().optionProofText(&role);
     say(proof_, text, role);
+    const auto& proof = store().findings().optionProof();
+    cause_->setVisible(proof && proof->unavailable().empty() && !proof->equal() && !store().readOnly());
   });
   connect(&store(), &SnapshotStore::optionsChanged, this, &OptionsView::refillLater);
   connect(&store(), &SnapshotStore::phasesChanged, this, &OptionsView::refillLater);
@@ -169,7 +186,8 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
 
 QString OptionsView::emptyText() const {
   return store().options().empty()
-             ? tr("No options yet.\nOpen a model (Ctrl+O): every optimisation of its build appears here with its switch.")
+             ? QStringLiteral(
+                   "No options yet.\nOpen a model (Ctrl+O): every optimisation of its build appears here with its switch.")
              : QString();
 }
 
@@ -201,17 +219,17 @@ void OptionsView::refill() {
     state.role = o.value() == "on" ? QStringLiteral("ok") : o.value() == "off" ? QStringLiteral("muted") : QString();
     TableCell by(format::visible(o.set_by()));
     by.role = o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
-    TableCell did(effect, effect, effect.isEmpty() ? tr("It changed nothing in this build") : effect);
+    TableCell did(effect, effect, effect.isEmpty() ? QStringLiteral("It changed nothing in this build") : effect);
     did.role = QStringLiteral("muted");
     const int group = groupOf(o.name());
-    TableCell kind(tr(kGroups[group]), group);
+    TableCell kind(QString::fromUtf8(kGroups[group]), group);
     kind.role = QStringLiteral("muted");
     row.cells = {
         {format::visible(o.name()), format::visible(o.name()), doc}, state, by, kind, did, savedCell(store(), o.name()),
         measuredCell(store().findings().trials().report(), o)};
     rows.push_back(std::move(row));
   }
-  setNothingText(changed_->isChecked() ? tr("Every option has its default value.") : QString());
+  setNothingText(changed_->isChecked() ? QStringLiteral("Every option has its default value.") : QString());
   setRows(std::move(rows));
   if (model().rowCount() > 0) table()->selectRow(std::clamp(chosen, 0, model().rowCount() - 1));
   showChosen();
@@ -225,7 +243,7 @@ void OptionsView::showChosen() {
   reset_->setEnabled(o && o->value() != o->default_value() && !store().readOnly());
   name_->setText(o ? format::visible(o->name()) : QString());
   QString doc = o ? format::visible(o->doc()) : QString();
-  if (o && !o->default_value().empty()) doc += tr(". Default: %1.").arg(format::visible(o->default_value()));
+  if (o && !o->default_value().empty()) doc += QStringLiteral(". Default: %1.").arg(format::visible(o->default_value()));
   doc_->setText(doc);
   if (o) {
     value_->setEditable(o->choices().empty());

@@ -31,7 +31,8 @@ class OptionsView : public TablePanel {
 
   QLabel* name_;
   QLabel* doc_;
-  QLabel* proof_;  // of the last change
+  QLabel* proof_;       // of the last change
+  QPushButton* cause_;  // of what it says that differs
   QComboBox* value_;
   QPushButton* reset_;
   QToolButton* changed_;

@@ -41,7 +41,7 @@ void SwitchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
   painter->setPen(state ? t.text : t.muted);
   painter->drawText(
       QRectF(track.right() + 6, option.rect.top(), option.rect.right() - track.right() - 6, option.rect.height()),
-      Qt::AlignVCenter | Qt::AlignLeft, state ? tr("on") : tr("off"));
+      Qt::AlignVCenter | Qt::AlignLeft, state ? QStringLiteral("on") : QStringLiteral("off"));
   painter->restore();
 }
 

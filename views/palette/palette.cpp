@@ -71,15 +71,15 @@ Palette::Palette(const ViewContext& context, QList<QAction*> actions, QWidget* p
       list_(new QListWidget),
       hint_(new QLabel) {
   setObjectName(QStringLiteral("palette"));
-  setAccessibleName(tr("Command palette"));
+  setAccessibleName(QStringLiteral("Command palette"));
   const Metrics m = Metrics::current();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(qRound(0.6 * m.unit), qRound(0.6 * m.unit), qRound(0.6 * m.unit), qRound(0.4 * m.unit));
   layout->setSpacing(qRound(0.4 * m.unit));
   box_->setObjectName(QStringLiteral("palette_box"));
-  box_->setPlaceholderText(tr("Node, tensor, source line or number      > commands      : SQL"));
-  box_->setAccessibleName(tr("What to find"));
-  list_->setAccessibleName(tr("What was found"));
+  box_->setPlaceholderText(QStringLiteral("Node, tensor, source line or number      > commands      : SQL"));
+  box_->setAccessibleName(QStringLiteral("What to find"));
+  list_->setAccessibleName(QStringLiteral("What was found"));
   list_->setItemDelegate(new EntryDelegate(list_));
   list_->setFrameShape(QFrame::NoFrame);
   list_->setUniformItemSizes(true);
@@ -154,13 +154,13 @@ void Palette::search() {
       item->setData(kIndex, QVariant::fromValue<void*>(action));
       if (!action->isEnabled()) item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
     }
-    hint_->setText(list_->count() == 0 ? tr("No command matches") : tr("Return runs the command"));
+    hint_->setText(list_->count() == 0 ? QStringLiteral("No command matches") : QStringLiteral("Return runs the command"));
   } else if (text.startsWith(':')) {
-    hint_->setText(tr("Return opens the query in the SQL view and runs it"));
+    hint_->setText(QStringLiteral("Return opens the query in the SQL view and runs it"));
   } else if (!context_.store.graph()) {
-    hint_->setText(tr("No model is open; > lists the commands"));
+    hint_->setText(QStringLiteral("No model is open; > lists the commands"));
   } else if (!finder_) {
-    hint_->setText(tr("Reading the names …"));
+    hint_->setText(QStringLiteral("Reading the names …"));
   } else {
     found_ = finder_->find(text, kMost);
     for (std::size_t i = 0; i < found_.size(); ++i) {
@@ -169,11 +169,12 @@ void Palette::search() {
       item->setData(kSwatch, found_[i].category);
       item->setData(kIndex, static_cast<int>(i));
     }
-    hint_->setText(text.trimmed().isEmpty() ? tr("%1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
-                   : found_.empty()
-                       ? tr("No match among %1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
-                   : found_.size() >= kMost ? tr("The best %1; go on typing").arg(kMost)
-                                            : tr("%1 found").arg(found_.size()));
+    hint_->setText(
+        text.trimmed().isEmpty() ? QStringLiteral("%1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
+        : found_.empty()
+            ? QStringLiteral("No match among %1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
+        : found_.size() >= kMost ? QStringLiteral("The best %1; go on typing").arg(kMost)
+                                 : QStringLiteral("%1 found").arg(found_.size()));
   }
   list_->setCurrentRow(0);
 }

@@ -18,10 +18,10 @@
 namespace stepscope {
 
 PrecisionView::PrecisionView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("precision"), tr("Precision"), parent),
+    : View(context, QStringLiteral("precision"), QStringLiteral("Precision"), parent),
       precision_(new QComboBox),
-      study_(new QPushButton(tr("Study"))),
-      apply_(new QPushButton(tr("Apply override"))),
+      study_(new QPushButton(QStringLiteral("Study"))),
+      apply_(new QPushButton(QStringLiteral("Apply override"))),
       summary_(textLine("")),
       stale_(textLine("warn")),
       problem_(textLine("error")),
@@ -30,9 +30,9 @@ PrecisionView::PrecisionView(const ViewContext& context, QWidget* parent)
       stack_(new QStackedWidget),
       exponents_(new ExponentDelegate(this)) {
   const Metrics m = Metrics::current();
-  nodes_ = makePage(QStringLiteral("precision_nodes"), tr("Nodes that add most to the error"));
-  classes_ = makePage(QStringLiteral("precision_classes"), tr("Classes of tensors"));
-  gradients_ = makePage(QStringLiteral("precision_gradients"), tr("Gradients of parameters"));
+  nodes_ = makePage(QStringLiteral("precision_nodes"), QStringLiteral("Nodes that add most to the error"));
+  classes_ = makePage(QStringLiteral("precision_classes"), QStringLiteral("Classes of tensors"));
+  gradients_ = makePage(QStringLiteral("precision_gradients"), QStringLiteral("Gradients of parameters"));
   classes_.table->setItemDelegateForColumn(precision::kExponents, exponents_);
   classes_.table->verticalHeader()->setDefaultSectionSize(qRound(3.2 * m.unit));
   auto* all = new QVBoxLayout(this);
@@ -92,8 +92,8 @@ QWidget* PrecisionView::makeControls() {
   rows->setSpacing(qRound(0.35 * m.unit));
   precision_->addItems({QStringLiteral("bf16"), QStringLiteral("fp16")});
   precision_->setObjectName(QStringLiteral("precision_choice"));
-  precision_->setAccessibleName(tr("Precision to study"));
-  precision_->setToolTip(tr("The precision that is compared with float32; the run itself stays as it is"));
+  precision_->setAccessibleName(QStringLiteral("Precision to study"));
+  precision_->setToolTip(QStringLiteral("The precision that is compared with float32; the run itself stays as it is"));
   study_->setObjectName(QStringLiteral("precision_study"));
   apply_->setObjectName(QStringLiteral("precision_apply"));
   auto* top = new QHBoxLayout;
@@ -102,9 +102,10 @@ QWidget* PrecisionView::makeControls() {
   top->addWidget(study_);
   top->addSpacing(m.padding);
   int page = 0;
-  for (const auto& [text, tip] : {std::pair(tr("Nodes"), tr("Where the error comes from, and which override would help")),
-                                  std::pair(tr("Tensors"), tr("How the numbers lie in the range of their type")),
-                                  std::pair(tr("Gradients"), tr("What arrives at each parameter"))}) {
+  for (const auto& [text, tip] :
+       {std::pair(QStringLiteral("Nodes"), QStringLiteral("Where the error comes from, and which override would help")),
+        std::pair(QStringLiteral("Tensors"), QStringLiteral("How the numbers lie in the range of their type")),
+        std::pair(QStringLiteral("Gradients"), QStringLiteral("What arrives at each parameter"))}) {
     auto* button = new QToolButton;
     button->setText(text);
     button->setToolTip(tip);
@@ -119,22 +120,22 @@ QWidget* PrecisionView::makeControls() {
   top->addWidget(apply_);
   rows->addLayout(top);
   for (QLabel* label : {summary_, stale_, problem_, proof_}) rows->addWidget(label);
-  proof_->setToolTip(
-      tr("The step was run with the plan before the last change of options and with the one after it, from one state: what "
-         "both made, compared bit for bit"));
+  proof_->setToolTip(QStringLiteral(
+      "The step was run with the plan before the last change of options and with the one after it, from one state: what "
+      "both made, compared bit for bit"));
   return panel;
 }
 
 QString PrecisionView::headerText() const {
   const auto& report = store().findings().precision();
-  return report ? tr("%1 against fp32").arg(format::visible(report->precision())) : QString();
+  return report ? QStringLiteral("%1 against fp32").arg(format::visible(report->precision())) : QString();
 }
 
 QString PrecisionView::emptyText() const {
   if (store().readOnly())
-    return tr("A recorded project.\nPrecision is studied by a running worker: open the model itself (Ctrl+O).");
+    return QStringLiteral("A recorded project.\nPrecision is studied by a running worker: open the model itself (Ctrl+O).");
   if (!store().plan())
-    return tr(
+    return QStringLiteral(
         "No plan yet.\nOpen a model (Ctrl+O) and build its training step: what bf16 or fp16 would cost and risk appears "
         "here.");
   return {};
@@ -198,40 +199,45 @@ void PrecisionView::follow() {
   if (!chosen_ && precision_->findText(present) >= 0) precision_->setCurrentText(present);
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
   study_->setEnabled(alive && !findings.studiesPrecision());
-  study_->setText(findings.studiesPrecision() ? tr("Studying …") : tr("Study"));
+  study_->setText(findings.studiesPrecision() ? QStringLiteral("Studying …") : QStringLiteral("Study"));
   study_->setToolTip(
-      tr("Runs the present step in this precision and in float32, from one state and one batch, then again "
-         "with the overrides that may help. The run stays where it is; Esc cancels"));
+      QStringLiteral("Runs the present step in this precision and in float32, from one state and one batch, then again "
+                     "with the overrides that may help. The run stays where it is; Esc cancels"));
   const int node = chosenNode();
   const QString setting = node >= 0 ? QString::fromStdString(report->nodes(node).override()) : QString();
   const bool applied = node >= 0 && present == QString::fromStdString(report->precision()) &&
                        (' ' + option("precision.force") + ' ').contains(' ' + setting + ' ');
   apply_->setVisible(stack_->currentWidget() == nodes_.table);
   apply_->setEnabled(alive && node >= 0 && !applied && !findings.studiesPrecision());
-  apply_->setToolTip(node < 0 ? tr("Choose a node below")
-                     : applied
-                         ? tr("It is applied")
-                         : tr("Sets precision = %1 and precision.force = %2, at once, in a paused step too; Ctrl+Z takes "
-                              "it back")
-                               .arg(format::visible(report->precision()), format::visible(setting)));
+  apply_->setToolTip(
+      node < 0  ? QStringLiteral("Choose a node below")
+      : applied ? QStringLiteral("It is applied")
+                : QStringLiteral("Sets precision = %1 and precision.force = %2, at once, in a paused step too; Ctrl+Z takes "
+                                 "it back")
+                      .arg(format::visible(report->precision()), format::visible(setting)));
   say(problem_, format::visible(findings.precisionProblem()), QStringLiteral("error"));
   QStringList other;
   if (report) {
-    if (report->step() != store().position().step()) other << tr("of step %1").arg(report->step());
+    if (report->step() != store().position().step()) other << QStringLiteral("of step %1").arg(report->step());
     if (QString::fromStdString(report->forced()) != option("precision.force"))
-      other << (report->forced().empty() ? tr("without an override")
-                                         : tr("with precision.force = %1").arg(format::visible(report->forced())));
+      other << (report->forced().empty()
+                    ? QStringLiteral("without an override")
+                    : QStringLiteral("with precision.force = %1").arg(format::visible(report->forced())));
   }
-  say(stale_, other.isEmpty() ? QString() : tr("This study is %1; “Study” makes one of now").arg(other.join(tr(" and "))),
+  say(stale_,
+      other.isEmpty()
+          ? QString()
+          : QStringLiteral("This study is %1; “Study” makes one of now").arg(other.join(QStringLiteral(" and "))),
       QStringLiteral("warn"));
   const QString nothing =
-      report ? tr("Nothing of this kind was found.")
+      report ? QStringLiteral("Nothing of this kind was found.")
       : findings.studiesPrecision()
-          ? tr("Studying: the step runs in %1 and in float32 …").arg(precision_->currentText())
-          : tr("Nothing studied yet.\nChoose bf16 or fp16 and press “Study”: the present step, paused or between two, is "
-               "run in it and in float32.");
+          ? QStringLiteral("Studying: the step runs in %1 and in float32 …").arg(precision_->currentText())
+          : QStringLiteral(
+                "Nothing studied yet.\nChoose bf16 or fp16 and press “Study”: the present step, paused or between two, is "
+                "run in it and in float32.");
   for (const Page& page : {classes_, gradients_}) page.table->setEmptyText(nothing);
-  nodes_.table->setEmptyText(report ? tr("No node adds an error that an override could take away.") : nothing);
+  nodes_.table->setEmptyText(report ? QStringLiteral("No node adds an error that an override could take away.") : nothing);
 }
 
 void PrecisionView::changeEvent(QEvent* event) {

@@ -37,27 +37,27 @@ std::int64_t whole(double x) { return sound(x) ? static_cast<std::int64_t>(x) : 
 
 QString describe(const snapshot::RecomputePoint& p) {
   QString text =
-      ParetoPlot::tr("%1 at the peak, step %2").arg(format::bytes(p.peak_bytes()), format::time(whole(p.step_ns())));
+      QStringLiteral("%1 at the peak, step %2").arg(format::bytes(p.peak_bytes()), format::time(whole(p.step_ns())));
   text += p.nodes() == 0
-              ? ParetoPlot::tr("\nnothing runs again")
-              : ParetoPlot::tr("\n%1 nodes run again, %2").arg(format::count(p.nodes()), format::time(whole(p.extra_ns())));
+              ? QStringLiteral("\nnothing runs again")
+              : QStringLiteral("\n%1 nodes run again, %2").arg(format::count(p.nodes()), format::time(whole(p.extra_ns())));
   return p.plan().empty() ? text : text + '\n' + format::visible(p.plan());
 }
 
 }  // namespace
 
 ParetoPlot::ParetoPlot(QWidget* parent) : QCustomPlot(parent) {
-  setAccessibleName(tr("Time of a step over the peak of live activations"));
+  setAccessibleName(QStringLiteral("Time of a step over the peak of live activations"));
   setMinimumSize(90, 70);
   setMouseTracking(true);
   predicted_ = addGraph();
-  predicted_->setName(tr("predicted"));
+  predicted_->setName(QStringLiteral("predicted"));
   measured_ = addGraph();
-  measured_->setName(tr("measured"));
+  measured_->setName(QStringLiteral("measured"));
   present_ = addGraph();
-  present_->setName(tr("runs now"));
+  present_->setName(QStringLiteral("runs now"));
   chosen_ = addGraph();
-  chosen_->setName(tr("the choice below"));
+  chosen_->setName(QStringLiteral("the choice below"));
   spread_ = new QCPErrorBars(xAxis, yAxis);
   spread_->setDataPlottable(measured_);
   spread_->removeFromLegend();
@@ -108,8 +108,8 @@ void ParetoPlot::setReport(const std::shared_ptr<const snapshot::RecomputeReport
   const Unit &bytes = unitOf(mostBytes, kBytes), &times = unitOf(mostTime, kTimes);
   byteUnit_ = bytes.size;
   timeUnit_ = times.size;
-  xAxis->setLabel(tr("peak of values, %1").arg(QString::fromUtf8(bytes.name)));
-  yAxis->setLabel(tr("step, %1").arg(QString::fromUtf8(times.name)));
+  xAxis->setLabel(QStringLiteral("peak of values, %1").arg(QString::fromUtf8(bytes.name)));
+  yAxis->setLabel(QStringLiteral("step, %1").arg(QString::fromUtf8(times.name)));
   QVector<double> x, y, xm, ym, below, above, xp, yp;
   if (report_) {
     for (const auto& p : report_->curve()) {
@@ -177,19 +177,19 @@ QString ParetoPlot::textAt(QPointF pixel, int* point) const {
   for (int i = 0; i < report_->curve_size(); ++i) {
     const auto& p = report_->curve(i);
     offer(
-        p.peak_bytes(), p.step_ns(), [&p] { return tr("Predicted: %1").arg(describe(p)); }, i);
+        p.peak_bytes(), p.step_ns(), [&p] { return QStringLiteral("Predicted: %1").arg(describe(p)); }, i);
   }
   for (const auto& r : report_->runs()) {
     offer(
         r.peak_bytes(), r.median_ns(),
         [&r] {
           QString what =
-              tr("Measured: %1 at the peak, steps of %2 (median of the newest of %3; %4 to %5)")
+              QStringLiteral("Measured: %1 at the peak, steps of %2 (median of the newest of %3; %4 to %5)")
                   .arg(format::bytes(r.peak_bytes()), format::time(whole(r.median_ns())), format::count(r.steps()),
                        format::time(whole(r.min_ns())), format::time(whole(r.max_ns())));
           if (!r.plan().empty()) what += '\n' + format::visible(r.plan());
-          if (r.budget() > 0) what += tr("\nbudget %1").arg(format::bytes(r.budget()));
-          return r.plan().empty() && r.budget() == 0 ? what + tr("\nnothing runs again") : what;
+          if (r.budget() > 0) what += QStringLiteral("\nbudget %1").arg(format::bytes(r.budget()));
+          return r.plan().empty() && r.budget() == 0 ? what + QStringLiteral("\nnothing runs again") : what;
         },
         -1);
   }

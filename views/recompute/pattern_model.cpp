@@ -16,35 +16,35 @@ std::vector<TableColumn> patternColumns() {
     return TableColumn{title, tip, false, width};
   };
   const auto number = [](const QString& title, const QString& tip) { return TableColumn{title, tip, true, 6}; };
-  return {text(PatternModel::tr("Pattern"),
-               PatternModel::tr("Operators that run again, in order; “block” is a whole module that the model repeats. "
-                                "Ticked: in the plan below"),
+  return {text(QStringLiteral("Pattern"),
+               QStringLiteral("Operators that run again, in order; “block” is a whole module that the model repeats. "
+                              "Ticked: in the plan below"),
                12),
-          text(PatternModel::tr("Chosen"),
-               PatternModel::tr(
+          text(QStringLiteral("Chosen"),
+               QStringLiteral(
                    "How many of its occurrences the plan below takes, from the front of the model, of how many there are"),
                5),
-          number(PatternModel::tr("Saves"),
-                 PatternModel::tr("By how much the planned peak of live activations falls when all its occurrences run "
-                                  "again and nothing else does: the planner's answer, not a sum")),
-          number(PatternModel::tr("Costs"), PatternModel::tr("Time of running all its occurrences once more")),
-          number(PatternModel::tr("Ratio"), PatternModel::tr("Bytes saved per time that it costs: the more, the better")),
-          number(PatternModel::tr("Kept"), PatternModel::tr("Bytes of what all its occurrences keep today, a plain sum")),
-          text(PatternModel::tr("Shapes"),
-               PatternModel::tr("Type and extents of what is kept for the backward phase today, most frequent first"), 12)};
+          number(QStringLiteral("Saves"),
+                 QStringLiteral("By how much the planned peak of live activations falls when all its occurrences run "
+                                "again and nothing else does: the planner's answer, not a sum")),
+          number(QStringLiteral("Costs"), QStringLiteral("Time of running all its occurrences once more")),
+          number(QStringLiteral("Ratio"), QStringLiteral("Bytes saved per time that it costs: the more, the better")),
+          number(QStringLiteral("Kept"), QStringLiteral("Bytes of what all its occurrences keep today, a plain sum")),
+          text(QStringLiteral("Shapes"),
+               QStringLiteral("Type and extents of what is kept for the backward phase today, most frequent first"), 12)};
 }
 
 TableCell ratioCell(const snapshot::RecomputePattern& p) {
   if (p.saved_bytes() <= 0) {
     TableCell cell(QStringLiteral("–"), -1.0,
-                   PatternModel::tr("Nothing is saved: the peak lies elsewhere, or does not fall by this alone"));
+                   QStringLiteral("Nothing is saved: the peak lies elsewhere, or does not fall by this alone"));
     cell.role = QStringLiteral("faint");
     return cell;
   }
-  if (!(p.cost_ns() > 0)) return {QStringLiteral("∞"), 1e300, PatternModel::tr("It costs no time that can be measured")};
+  if (!(p.cost_ns() > 0)) return {QStringLiteral("∞"), 1e300, QStringLiteral("It costs no time that can be measured")};
   const double perMs = static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6;
   const double shown = std::isfinite(perMs) ? std::min(perMs, 9e18) : 0;
-  return {PatternModel::tr("%1/ms").arg(format::bytes(static_cast<std::int64_t>(shown))), shown};
+  return {QStringLiteral("%1/ms").arg(format::bytes(static_cast<std::int64_t>(shown))), shown};
 }
 
 std::int64_t whole(double x) { return std::isfinite(x) ? static_cast<std::int64_t>(std::clamp(x, -9e18, 9e18)) : 0; }
@@ -75,8 +75,9 @@ void PatternModel::setReport(const std::shared_ptr<const snapshot::RecomputeRepo
     const QString name = format::visible(p.pattern());
     TableCell pattern(
         name, name,
-        p.applied() > 0 ? tr("%1\n%2 of %3 run again in the plan that runs").arg(name).arg(p.applied()).arg(p.occurrences())
-                        : name);
+        p.applied() > 0
+            ? QStringLiteral("%1\n%2 of %3 run again in the plan that runs").arg(name).arg(p.applied()).arg(p.occurrences())
+            : name);
     TableCell shapesCell(shapes.join(QStringLiteral(", ")), {}, shapes.join('\n'));
     shapesCell.role = QStringLiteral("muted");
     const std::int64_t less = std::clamp(p.saved_bytes(), -kMost, kMost);
@@ -84,17 +85,17 @@ void PatternModel::setReport(const std::shared_ptr<const snapshot::RecomputeRepo
     if (less > 0 && most > 0) saved.share = static_cast<double>(less) / most;
     if (less < 0) {
       saved.text = QStringLiteral("−") + format::bytes(-less);
-      saved.tip =
-          tr("The peak rises by %1: what runs again needs memory where there was least").arg(format::bytesExact(-less));
+      saved.tip = QStringLiteral("The peak rises by %1: what runs again needs memory where there was least")
+                      .arg(format::bytesExact(-less));
     }
     if (less <= 0) saved.role = less < 0 ? QStringLiteral("warn") : QStringLiteral("faint");
     const bool measured = p.measured_nodes() > 0;
     TableCell cost(
         (measured ? QString() : QStringLiteral("≥ ")) + format::time(whole(p.cost_ns())), p.cost_ns(),
         measured
-            ? tr("%1 for %2 nodes, measured: %3")
+            ? QStringLiteral("%1 for %2 nodes, measured: %3")
                   .arg(format::timeExact(whole(p.cost_ns())), format::count(p.nodes()), format::visible(report->basis()))
-            : tr("%1 for %2 nodes, the least that this machine can take: %3")
+            : QStringLiteral("%1 for %2 nodes, the least that this machine can take: %3")
                   .arg(format::timeExact(whole(p.cost_ns())), format::count(p.nodes()), format::visible(report->basis())));
     if (!measured) cost.role = QStringLiteral("old");
     const TableCell kept(format::bytes(p.stash_bytes()), static_cast<qlonglong>(p.stash_bytes()),
@@ -126,7 +127,7 @@ qint64 PatternModel::chosenOf(int row) const {
 }
 
 QString PatternModel::countText(int row) const {
-  return tr("%1 of %2").arg(format::count(chosenOf(row)), format::count(report_->patterns(row).occurrences()));
+  return QStringLiteral("%1 of %2").arg(format::count(chosenOf(row)), format::count(report_->patterns(row).occurrences()));
 }
 
 QVariant PatternModel::data(const QModelIndex& index, int role) const {

@@ -44,7 +44,7 @@ std::int64_t whole(double x) { return std::isfinite(x) ? static_cast<std::int64_
 }  // namespace
 
 RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("recompute"), tr("Recompute"), parent),
+    : View(context, QStringLiteral("recompute"), QStringLiteral("Recompute"), parent),
       model_(new PatternModel(this)),
       table_(new RowTableView),
       plot_(new ParetoPlot),
@@ -56,12 +56,12 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
       proof_(line(new QLabel, "muted")),
       kept_(line(new QLabel, "faint")),
       plan_(new QLineEdit),
-      copy_(new QPushButton(tr("Copy"))),
-      reset_(new QPushButton(tr("Reset"))),
-      apply_(new QPushButton(tr("Apply"))),
+      copy_(new QPushButton(QStringLiteral("Copy"))),
+      reset_(new QPushButton(QStringLiteral("Reset"))),
+      apply_(new QPushButton(QStringLiteral("Apply"))),
       refresh_(new QToolButton(this)) {
-  refresh_->setText(tr("Judge again"));
-  refresh_->setToolTip(tr("Asks the worker again: candidates, curve, and costs from the newest steps"));
+  refresh_->setText(QStringLiteral("Judge again"));
+  refresh_->setToolTip(QStringLiteral("Asks the worker again: candidates, curve, and costs from the newest steps"));
   refresh_->setObjectName(QStringLiteral("recompute_refresh"));
   auto* left = new QWidget;
   auto* column = new QVBoxLayout(left);
@@ -125,7 +125,7 @@ QWidget* RecomputeView::makeTable() {
   table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   table_->sizeColumns(model_->columns());
   table_->setObjectName(QStringLiteral("recompute_table"));
-  table_->setAccessibleName(tr("Patterns that may be computed again"));
+  table_->setAccessibleName(QStringLiteral("Patterns that may be computed again"));
   connect(model_, &PatternModel::ticked, this, [this](const QString& pattern, bool on) {
     plan_->setText(withPlanEntry(plan_->text(), pattern, on ? kAllOccurrences : 0));
   });
@@ -149,35 +149,35 @@ QWidget* RecomputeView::makeControls() {
   auto* rows = new QVBoxLayout(panel);
   rows->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
   rows->setSpacing(qRound(0.35 * m.unit));
-  slider_->setAccessibleName(tr("Budget of live activations"));
+  slider_->setAccessibleName(QStringLiteral("Budget of live activations"));
   slider_->setObjectName(QStringLiteral("recompute_budget"));
-  slider_->setToolTip(
-      tr("Option recompute.budget: while the planned peak is above it, single values and then whole blocks run again, the "
-         "cheapest per byte first. At the right end: no budget"));
+  slider_->setToolTip(QStringLiteral(
+      "Option recompute.budget: while the planned peak is above it, single values and then whole blocks run again, the "
+      "cheapest per byte first. At the right end: no budget"));
   slider_->setMinimumWidth(8 * m.unit);
   plan_->setObjectName(QStringLiteral("recompute_plan"));
-  plan_->setAccessibleName(tr("Plan"));
-  plan_->setPlaceholderText(tr("PATTERN:1:COUNT,…"));
-  plan_->setToolTip(
-      tr("Option recompute.plan: what runs again in any case, before the budget. Tick patterns, or paste a plan of ONNX "
-         "Runtime's memory optimizer: PATTERN:1:COUNT, separated by commas; -1 counts all"));
+  plan_->setAccessibleName(QStringLiteral("Plan"));
+  plan_->setPlaceholderText(QStringLiteral("PATTERN:1:COUNT,…"));
+  plan_->setToolTip(QStringLiteral(
+      "Option recompute.plan: what runs again in any case, before the budget. Tick patterns, or paste a plan of ONNX "
+      "Runtime's memory optimizer: PATTERN:1:COUNT, separated by commas; -1 counts all"));
   plan_->setClearButtonEnabled(true);
   plan_->setFont(monoFont());
   apply_->setObjectName(QStringLiteral("recompute_apply"));
-  apply_->setToolTip(
-      tr("At once, in a paused step too. The step is run with both plans to compare the bits; Ctrl+Z takes it back"));
-  reset_->setToolTip(tr("Back to what is applied"));
-  copy_->setToolTip(tr("Copies the plan as text. With a budget: what the budget chooses"));
+  apply_->setToolTip(QStringLiteral(
+      "At once, in a paused step too. The step is run with both plans to compare the bits; Ctrl+Z takes it back"));
+  reset_->setToolTip(QStringLiteral("Back to what is applied"));
+  copy_->setToolTip(QStringLiteral("Copies the plan as text. With a budget: what the budget chooses"));
   prediction_->setTextFormat(Qt::PlainText);
   budgetText_->setObjectName(QStringLiteral("recompute_budget_text"));
-  budgetText_->setAccessibleName(tr("Budget of live activations, in bytes or with a unit"));
-  budgetText_->setPlaceholderText(tr("none"));
+  budgetText_->setAccessibleName(QStringLiteral("Budget of live activations, in bytes or with a unit"));
+  budgetText_->setPlaceholderText(QStringLiteral("none"));
   budgetText_->setMaximumWidth(8 * m.unit);
   budgetText_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   connect(budgetText_, &QLineEdit::textEdited, this, [this](const QString& text) {
     const auto bytes = text.trimmed().isEmpty() ? std::optional<qint64>(0) : format::bytesOf(text);
     if (bytes) return chooseBudget(*bytes);
-    say(problem_, tr("budget '%1': expected a size such as 755 MiB or 2.8GiB").arg(format::visible(text)));
+    say(problem_, QStringLiteral("budget '%1': expected a size such as 755 MiB or 2.8GiB").arg(format::visible(text)));
     apply_->setEnabled(false);
   });
   connect(budgetText_, &QLineEdit::editingFinished, this, [this] {
@@ -188,14 +188,14 @@ QWidget* RecomputeView::makeControls() {
   prediction_->setWordWrap(true);
   auto* budget = new QHBoxLayout;
   budget->setSpacing(m.padding);
-  auto* name = new QLabel(tr("Budget"));
+  auto* name = new QLabel(QStringLiteral("Budget"));
   name->setProperty("role", "muted");
   budget->addWidget(name);
   budget->addWidget(slider_, 1);
   budget->addWidget(budgetText_);
   auto* plan = new QHBoxLayout;
   plan->setSpacing(qRound(0.5 * m.unit));
-  auto* planName = new QLabel(tr("Plan"));
+  auto* planName = new QLabel(QStringLiteral("Plan"));
   planName->setProperty("role", "muted");
   plan->addWidget(planName);
   plan->addWidget(plan_, 1);
@@ -227,9 +227,10 @@ QWidget* RecomputeView::makeControls() {
     const auto& report = store().findings().recompute();
     const bool chosen = budget_ > 0 && report && report->has_what_if();
     QApplication::clipboard()->setText(chosen ? QString::fromStdString(report->what_if().plan()) : plan_->text());
-    emit wishes().status(chosen && !report->what_if().exact()
-                             ? tr("Copied. The notation takes first occurrences of a pattern; the budget chose others")
-                             : tr("Copied the plan"));
+    emit wishes().status(
+        chosen && !report->what_if().exact()
+            ? QStringLiteral("Copied. The notation takes first occurrences of a pattern; the budget chose others")
+            : QStringLiteral("Copied the plan"));
   });
   return panel;
 }
@@ -237,17 +238,17 @@ QWidget* RecomputeView::makeControls() {
 QString RecomputeView::headerText() const {
   const auto& report = store().findings().recompute();
   if (!report) return {};
-  return tr("peak of values %1 of %2 · %3")
+  return QStringLiteral("peak of values %1 of %2 · %3")
       .arg(format::bytes(report->present_peak_bytes()), format::bytes(report->plain_peak_bytes()),
-           report->measured() ? tr("costs measured") : tr("costs estimated"));
+           report->measured() ? QStringLiteral("costs measured") : QStringLiteral("costs estimated"));
 }
 
 QString RecomputeView::emptyText() const {
   if (store().readOnly())
-    return tr(
+    return QStringLiteral(
         "A recorded project.\nWhat may be computed again is judged by a running worker: open the model itself (Ctrl+O).");
   if (!store().plan())
-    return tr(
+    return QStringLiteral(
         "No plan yet.\nOpen a model (Ctrl+O) and build its training step: what may be computed again to save memory appears "
         "here.");
   return {};
@@ -255,13 +256,13 @@ QString RecomputeView::emptyText() const {
 
 QString RecomputeView::tableText() const {
   if (store().findings().recompute())
-    return tr("Nothing may be computed again: what the backward phase reads is small, or costly to make.");
+    return QStringLiteral("Nothing may be computed again: what the backward phase reads is small, or costly to make.");
   const QString& problem = store().findings().recomputeAnswer().problem;
   if (!problem.isEmpty())
-    return tr("Not judged: %1\n“Judge again” above asks the worker once more.").arg(format::visible(problem));
+    return QStringLiteral("Not judged: %1\n“Judge again” above asks the worker once more.").arg(format::visible(problem));
   if (store().workerState() == WorkerState::kDead)
-    return tr("The worker is gone, and nothing was judged before.\nRestart it from the status bar.");
-  return tr("Judging what may be computed again …");
+    return QStringLiteral("The worker is gone, and nothing was judged before.\nRestart it from the status bar.");
+  return QStringLiteral("Judging what may be computed again …");
 }
 
 QString RecomputeView::option(const char* name) const {
@@ -301,10 +302,10 @@ void RecomputeView::takeReport() {
   for (int i = 0; report && i < report->refused_size(); ++i) {
     const auto& r = report->refused(i);
     if (r.bytes() > 0 && r.bytes() < std::int64_t{1} << 50) bytes += r.bytes();
-    if (i < 12) reasons << tr("%1: %2").arg(format::bytes(r.bytes()), format::visible(r.reason()));
+    if (i < 12) reasons << QStringLiteral("%1: %2").arg(format::bytes(r.bytes()), format::visible(r.reason()));
   }
   say(kept_, reasons.isEmpty() ? QString()
-                               : tr("%1 more values (%2) have to be kept; the reasons are in the tooltip")
+                               : QStringLiteral("%1 more values (%2) have to be kept; the reasons are in the tooltip")
                                      .arg(format::count(report->refused_size()), format::bytes(bytes)));
   kept_->setVisible(!kept_->text().isEmpty() &&
                     height() > 26 * Metrics::current().unit);  // the patterns need the place more
@@ -344,8 +345,9 @@ void RecomputeView::showChoice() {
   filling_ = false;
   if (!budgetText_->hasFocus() || !budgetText_->isModified())
     budgetText_->setText(budget_ > 0 ? format::bytes(budget_) : QString());
-  budgetText_->setToolTip(budget_ > 0 ? format::bytesExact(budget_)
-                                      : tr("No budget: only the plan below runs again. A size such as 755 MiB sets one"));
+  budgetText_->setToolTip(
+      budget_ > 0 ? format::bytesExact(budget_)
+                  : QStringLiteral("No budget: only the plan below runs again. A size such as 755 MiB sets one"));
   const bool writable = !store().readOnly() && !store().options().empty();
   plan_->setReadOnly(!writable);
   apply_->setEnabled(writable && !isApplied() && problem_->text().isEmpty());
@@ -372,24 +374,24 @@ void RecomputeView::showPrediction() {
   QString text;
   if (!report || isApplied()) {
     text = !report ? QString()
-                   : tr("Applied: %1")
+                   : QStringLiteral("Applied: %1")
                          .arg(plan_->text().trimmed().isEmpty() && budget_ == 0
-                                  ? tr("nothing runs again")
-                                  : tr("peak %1").arg(format::bytes(report->present_peak_bytes())));
+                                  ? QStringLiteral("nothing runs again")
+                                  : QStringLiteral("peak %1").arg(format::bytes(report->present_peak_bytes())));
   } else if (!point) {
-    text = problem_->text().isEmpty() ? tr("Working out what this gives …") : QString();
+    text = problem_->text().isEmpty() ? QStringLiteral("Working out what this gives …") : QString();
   } else {
     text =
-        tr("Peak %1 → %2 (%3), step %4 → %5 (%6)")
+        QStringLiteral("Peak %1 → %2 (%3), step %4 → %5 (%6)")
             .arg(format::bytes(report->plain_peak_bytes()), format::bytes(point->peak_bytes()),
                  format::change(static_cast<double>(report->plain_peak_bytes()), static_cast<double>(point->peak_bytes())),
                  format::time(whole(report->plain_step_ns())), format::time(whole(point->step_ns())),
                  format::change(report->plain_step_ns(), point->step_ns()));
-    if (budget_ > 0 && point->peak_bytes() > budget_) text += tr("; the budget cannot be met");
+    if (budget_ > 0 && point->peak_bytes() > budget_) text += QStringLiteral("; the budget cannot be met");
   }
   prediction_->setText(text);
-  prediction_->setToolTip(tr("Planned peak of live activations and time of a step "
-                             "with nothing recomputed, and with the choice: %1")
+  prediction_->setToolTip(QStringLiteral("Planned peak of live activations and time of a step "
+                                         "with nothing recomputed, and with the choice: %1")
                               .arg(report ? format::visible(report->basis()) : QString()));
 }
 

@@ -14,29 +14,33 @@
 namespace stepscope {
 
 RunsView::RunsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("runs"), tr("Runs"),
-                 {{QString(), tr("A and B: the two runs that stand in Compare"), false, 2},
-                  {tr("Run"), tr("Number and name of the run; only the number where all have one name"), false, 5},
-                  {tr("Started"), tr("Local time"), false, 9},
-                  {tr("Loss"), tr("First and last recorded loss"), true, 9},
-                  {tr("Steps"), tr("Recorded micro steps"), true, 4},
-                  {tr("n"),
-                   tr("Steps that the times beside count: all but warm-up, the first step of each plan, and those that "
-                      "somebody stopped in"),
-                   true, 4},
-                  {tr("Median"), tr("Half of those steps were faster, wall-clock time"), true, 6},
-                  {tr("p95"), tr("95 of 100 steps were faster"), true, 6},
-                  {tr("Min"), tr("Fastest step"), true, 6},
-                  {tr("Max"), tr("Slowest step"), true, 6},
-                  {tr("Ran"),
-                   tr("How those steps ran: at full speed; recorded, with the begin and end of every instruction; walked, "
-                      "instruction by instruction. Busy: something else ran on the machine. Times of different kinds do not "
-                      "compare"),
-                   false, 6},
-                  {tr("Differs in"),
-                   tr("Options in which the runs differ, with the value of this one; – is what it is by itself"), false, 9},
-                  {tr("State"), tr("running, finished, failed, cancelled or interrupted"), false, 7}},
-                 parent) {
+    : TablePanel(
+          context, QStringLiteral("runs"), QStringLiteral("Runs"),
+          {{QString(), QStringLiteral("A and B: the two runs that stand in Compare"), false, 2},
+           {QStringLiteral("Run"), QStringLiteral("Number and name of the run; only the number where all have one name"),
+            false, 5},
+           {QStringLiteral("Started"), QStringLiteral("Local time"), false, 9},
+           {QStringLiteral("Loss"), QStringLiteral("First and last recorded loss"), true, 9},
+           {QStringLiteral("Steps"), QStringLiteral("Recorded micro steps"), true, 4},
+           {QStringLiteral("n"),
+            QStringLiteral("Steps that the times beside count: all but warm-up, the first step of each plan, and those that "
+                           "somebody stopped in"),
+            true, 4},
+           {QStringLiteral("Median"), QStringLiteral("Half of those steps were faster, wall-clock time"), true, 6},
+           {QStringLiteral("p95"), QStringLiteral("95 of 100 steps were faster"), true, 6},
+           {QStringLiteral("Min"), QStringLiteral("Fastest step"), true, 6},
+           {QStringLiteral("Max"), QStringLiteral("Slowest step"), true, 6},
+           {QStringLiteral("Ran"),
+            QStringLiteral(
+                "How those steps ran: at full speed; recorded, with the begin and end of every instruction; walked, "
+                "instruction by instruction. Busy: something else ran on the machine. Times of different kinds do not "
+                "compare"),
+            false, 6},
+           {QStringLiteral("Differs in"),
+            QStringLiteral("Options in which the runs differ, with the value of this one; – is what it is by itself"), false,
+            9},
+           {QStringLiteral("State"), QStringLiteral("running, finished, failed, cancelled or interrupted"), false, 7}},
+          parent) {
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
   connect(&RunTimes::of(store().project()), &RunTimes::changed, this, &RunsView::refillLater);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &RunsView::refillLater);
@@ -45,7 +49,7 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
 
 QString RunsView::emptyText() const {
   return store().project().runs().empty()
-             ? tr("No runs yet.\nEvery build starts one; a recorded project (.stepscope) brings its own.")
+             ? QStringLiteral("No runs yet.\nEvery build starts one; a recorded project (.stepscope) brings its own.")
              : QString();
 }
 
@@ -70,10 +74,10 @@ void RunsView::refill() {
       return step.n > 0 ? TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns))
                         : TableCell(QString(), QVariant::fromValue<qint64>(-1));
     };
-    TableCell ran(step.busy ? tr("%1, busy").arg(step.speed) : step.speed);
+    TableCell ran(step.busy ? QStringLiteral("%1, busy").arg(step.speed) : step.speed);
     ran.role = step.busy ? QStringLiteral("warn") : QStringLiteral("muted");
     if (step.measured)
-      ran.tip = tr("%1 processors, waited for %2 % of what was asked for")
+      ran.tip = QStringLiteral("%1 processors, waited for %2 % of what was asked for")
                     .arg(step.processors, 0, 'f', 1)
                     .arg(100 * step.waitShare, 0, 'f', 1);
     // A name that all runs have tells none from another.
@@ -125,43 +129,46 @@ void RunsView::fillMenu(QMenu& menu, int row) {
     qint64 first = chosen[0].data(RowTableModel::kKeyRole).toLongLong(),
            second = chosen[1].data(RowTableModel::kKeyRole).toLongLong();
     if (first > second) std::swap(first, second);
-    menu.addAction(tr("Compare run %1 with run %2").arg(first).arg(second), this,
+    menu.addAction(QStringLiteral("Compare run %1 with run %2").arg(first).arg(second), this,
                    [this, first, second] { compare(first, second); });
   }
   const qint64 run = model().row(row).key;
-  menu.addAction(tr("Compare: as A"), this, [this, run] { compare(run, 0); });
-  menu.addAction(tr("Compare: as B"), this, [this, run] { compare(0, run); });
+  menu.addAction(QStringLiteral("Compare: as A"), this, [this, run] { compare(run, 0); });
+  menu.addAction(QStringLiteral("Compare: as B"), this, [this, run] { compare(0, run); });
   menu.addSeparator();
   for (const char* id : {"new_run", "name_run"})
-    menu.addAction(id == QLatin1String("new_run") ? tr("New run from step 0") : tr("Name the run that is recorded…"), this,
-                   [this, id] { emit wishes().command(QLatin1String(id)); });
-  QAction* away = menu.addAction(tr("Delete run %1…").arg(run), this, [this, run] { askToDelete(run); });
+    menu.addAction(id == QLatin1String("new_run") ? QStringLiteral("New run from step 0")
+                                                  : QStringLiteral("Name the run that is recorded…"),
+                   this, [this, id] { emit wishes().command(QLatin1String(id)); });
+  QAction* away = menu.addAction(QStringLiteral("Delete run %1…").arg(run), this, [this, run] { askToDelete(run); });
   away->setObjectName(QStringLiteral("run_delete"));
-  const QString refusal = store().project().runs().size() < 2 ? tr("The only run of the project: delete its file")
+  const QString refusal = store().project().runs().size() < 2
+                              ? QStringLiteral("The only run of the project: delete its file")
                           : !store().readOnly() && run == recordedRun(store().project().runs())
-                              ? tr("This run is being recorded; a new run from step 0 makes it an earlier one")
+                              ? QStringLiteral("This run is being recorded; a new run from step 0 makes it an earlier one")
                               : QString();
   away->setEnabled(refusal.isEmpty());
-  away->setToolTip(refusal.isEmpty()
-                       ? (store().readOnly()
-                              ? tr("Its steps, graphs and alerts go, and their space on the disk comes back")
-                              : tr("Its steps, graphs and alerts go; the run that is recorded takes their space"))
-                       : refusal);
+  away->setToolTip(
+      refusal.isEmpty()
+          ? (store().readOnly()
+                 ? QStringLiteral("Its steps, graphs and alerts go, and their space on the disk comes back")
+                 : QStringLiteral("Its steps, graphs and alerts go; the run that is recorded takes their space"))
+          : refusal);
 }
 
 void RunsView::askToDelete(qint64 run) {
   const auto& runs = store().project().runs();
   const auto it = std::find_if(runs.begin(), runs.end(), [run](const RunEntry& r) { return r.id == run; });
   if (it == runs.end()) return;
-  auto* question = new QMessageBox(QMessageBox::Warning, tr("Delete a run"),
-                                   tr("Delete run %1, %2, with its %3 steps? This cannot be taken back.")
+  auto* question = new QMessageBox(QMessageBox::Warning, QStringLiteral("Delete a run"),
+                                   QStringLiteral("Delete run %1, %2, with its %3 steps? This cannot be taken back.")
                                        .arg(run)
                                        .arg(format::visible(it->name), format::count(it->steps)),
                                    QMessageBox::Cancel, this);
   question->setObjectName(QStringLiteral("run_delete_question"));
   question->setTextFormat(Qt::PlainText);
   question->setAttribute(Qt::WA_DeleteOnClose);
-  QPushButton* yes = question->addButton(tr("Delete"), QMessageBox::DestructiveRole);
+  QPushButton* yes = question->addButton(QStringLiteral("Delete"), QMessageBox::DestructiveRole);
   connect(yes, &QPushButton::clicked, this, [this, run] { emit wishes().deleteRun(run); });
   question->open();
 }

@@ -38,7 +38,7 @@ QVariant PathMapModel::data(const QModelIndex& index, int role) const {
   const QString& text = index.column() == kPrefix ? e.prefix : e.folder;
   if (role == Qt::EditRole) return text;
   if (role == Qt::DisplayRole)
-    return index.column() == kPrefix && text.isEmpty() ? tr("(relative names)") : format::visible(text);
+    return index.column() == kPrefix && text.isEmpty() ? QStringLiteral("(relative names)") : format::visible(text);
   if (role == Qt::FontRole) return monoFont();
   return {};
 }
@@ -66,10 +66,11 @@ Qt::ItemFlags PathMapModel::flags(const QModelIndex& index) const {
 
 QVariant PathMapModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::DisplayRole) return section == kPrefix ? tr("Recorded path begins with") : tr("Folder on this machine");
+  if (role == Qt::DisplayRole)
+    return section == kPrefix ? QStringLiteral("Recorded path begins with") : QStringLiteral("Folder on this machine");
   if (role == Qt::ToolTipRole)
-    return section == kPrefix ? tr("As the exporter wrote it; empty: every relative name")
-                              : tr("What stands in its place; only files below it are read");
+    return section == kPrefix ? QStringLiteral("As the exporter wrote it; empty: every relative name")
+                              : QStringLiteral("What stands in its place; only files below it are read");
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignLeft | Qt::AlignVCenter);
   return {};
 }
@@ -78,13 +79,14 @@ PathMapDialog::PathMapDialog(const PathMap& map, QWidget* parent)
     : QDialog(parent), model_(new PathMapModel(map, this)), table_(new QTableView) {
   const Metrics m = Metrics::current();
   setObjectName(QStringLiteral("path_map"));
-  setWindowTitle(tr("Path map"));
+  setWindowTitle(QStringLiteral("Path map"));
   resize(52 * m.unit, 24 * m.unit);
-  auto* text = new QLabel(tr("A model names source files where it was exported. The longest prefix that fits is replaced."));
+  auto* text = new QLabel(
+      QStringLiteral("A model names source files where it was exported. The longest prefix that fits is replaced."));
   text->setWordWrap(true);
   text->setProperty("role", "muted");
   table_->setModel(model_);
-  table_->setAccessibleName(tr("Prefixes and folders"));
+  table_->setAccessibleName(QStringLiteral("Prefixes and folders"));
   table_->setShowGrid(false);
   table_->verticalHeader()->hide();
   table_->verticalHeader()->setDefaultSectionSize(m.row);
@@ -92,8 +94,8 @@ PathMapDialog::PathMapDialog(const PathMap& map, QWidget* parent)
   table_->setColumnWidth(PathMapModel::kPrefix, 24 * m.unit);
   table_->setSelectionBehavior(QAbstractItemView::SelectRows);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel);
-  auto* add = buttons->addButton(tr("Add"), QDialogButtonBox::ActionRole);
-  auto* remove = buttons->addButton(tr("Remove"), QDialogButtonBox::ActionRole);
+  auto* add = buttons->addButton(QStringLiteral("Add"), QDialogButtonBox::ActionRole);
+  auto* remove = buttons->addButton(QStringLiteral("Remove"), QDialogButtonBox::ActionRole);
   connect(add, &QPushButton::clicked, this, [this] {
     model_->append({});
     table_->edit(model_->index(model_->rowCount() - 1, PathMapModel::kPrefix));

@@ -33,16 +33,20 @@ QString codeText(const QString& line) {
 }  // namespace
 
 SourceView::SourceView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("source"), tr("Source"),
-                 {{tr("Line"),
-                   tr("Line number in the file, as the exporter recorded it; click selects all nodes of the line"), true, 4},
-                  {tr("Time"), tr("Sum of the last times of all instructions that come from this line, gradients included"),
-                   true, 5},
-                  {tr("Written"), tr("Sum of the bytes that those instructions write"), true, 6},
-                  {tr("Alerts"), tr("Alerts at nodes of this line"), true, 4},
-                  {tr("Code"), tr("The line of the file where the path map leads to it, else as it was recorded at export"),
-                   false, 30}},
-                 parent),
+    : TablePanel(
+          context, QStringLiteral("source"), QStringLiteral("Source"),
+          {{QStringLiteral("Line"),
+            QStringLiteral("Line number in the file, as the exporter recorded it; click selects all nodes of the line"),
+            true, 4},
+           {QStringLiteral("Time"),
+            QStringLiteral("Sum of the last times of all instructions that come from this line, gradients included"), true,
+            5},
+           {QStringLiteral("Written"), QStringLiteral("Sum of the bytes that those instructions write"), true, 6},
+           {QStringLiteral("Alerts"), QStringLiteral("Alerts at nodes of this line"), true, 4},
+           {QStringLiteral("Code"),
+            QStringLiteral("The line of the file where the path map leads to it, else as it was recorded at export"), false,
+            30}},
+          parent),
       file_(new QComboBox),
       locate_(new QToolButton),
       mapButton_(new QToolButton),
@@ -60,21 +64,21 @@ SourceView::SourceView(const ViewContext& context, QWidget* parent)
 
 void SourceView::makeHeader() {
   const Metrics m = Metrics::current();
-  file_->setAccessibleName(tr("File"));
+  file_->setAccessibleName(QStringLiteral("File"));
   file_->setObjectName(QStringLiteral("source_file"));
   file_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   file_->setMinimumContentsLength(8);
-  locate_->setText(tr("Find…"));
-  locate_->setToolTip(tr("Where this file lies on this machine; files beside it are found from then on"));
-  mapButton_->setText(tr("Paths…"));
-  mapButton_->setToolTip(tr("Which folder stands for which recorded path"));
+  locate_->setText(QStringLiteral("Find…"));
+  locate_->setToolTip(QStringLiteral("Where this file lies on this machine; files beside it are found from then on"));
+  mapButton_->setText(QStringLiteral("Paths…"));
+  mapButton_->setToolTip(QStringLiteral("Which folder stands for which recorded path"));
   for (QToolButton* button : {locate_, mapButton_}) button->setAccessibleName(button->toolTip());
   notice_->setProperty("role", "muted");
   notice_->setTextFormat(Qt::PlainText);
   notice_->setWordWrap(true);
   notice_->setContentsMargins(m.padding, 2, m.padding, 4);
   nodes_->setFitContents(true);
-  nodes_->setAccessibleName(tr("Nodes of the line"));
+  nodes_->setAccessibleName(QStringLiteral("Nodes of the line"));
   auto* line = new QHBoxLayout;
   line->setContentsMargins(qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.6 * m.unit), 0);
   line->setSpacing(qRound(0.4 * m.unit));
@@ -101,11 +105,12 @@ void SourceView::makeHeader() {
 
 QString SourceView::headerText() const {
   const Selection& s = selection().selection();
-  return s.file.isEmpty() || s.line <= 0 ? TablePanel::headerText() : tr("line %1").arg(s.line);
+  return s.file.isEmpty() || s.line <= 0 ? TablePanel::headerText() : QStringLiteral("line %1").arg(s.line);
 }
 
 QString SourceView::emptyText() const {
-  if (!store().graph()) return tr("No model is open.\nOpen one (Ctrl+O): the lines its nodes came from appear here.");
+  if (!store().graph())
+    return QStringLiteral("No model is open.\nOpen one (Ctrl+O): the lines its nodes came from appear here.");
   if (store().graph() != looked_) {
     // Asked for with every turn of the window, answered once for a graph.
     looked_ = store().graph();
@@ -114,7 +119,8 @@ QString SourceView::emptyText() const {
         std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return !node.provenance().source_file().empty(); });
   }
   if (hasLines_) return {};
-  return tr("This model records no source lines.\nExport it with torch.onnx.export(..., dynamo=True) to have them.");
+  return QStringLiteral(
+      "This model records no source lines.\nExport it with torch.onnx.export(..., dynamo=True) to have them.");
 }
 
 QString SourceView::saveState() const {
@@ -144,8 +150,8 @@ void SourceView::locate(const QString& chosen) {
 void SourceView::askFile() {
   if (shown_.isEmpty()) return;
   const QString name = shown_.section('/', -1).section('\\', -1);
-  auto* dialog =
-      new QFileDialog(this, tr("Where is %1?").arg(format::visible(name)), {}, tr("Python (*.py);;All files (*)"));
+  auto* dialog = new QFileDialog(this, QStringLiteral("Where is %1?").arg(format::visible(name)), {},
+                                 QStringLiteral("Python (*.py);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, this, &SourceView::locate);
@@ -191,7 +197,7 @@ bool SourceView::readGraph() {
     index_ = graph ? SourceIndex::make(graph) : nullptr;
     return true;
   }
-  setNothingText(tr("Collecting the lines that %1 nodes came from …").arg(format::count(graph->nodeCount())));
+  setNothingText(QStringLiteral("Collecting the lines that %1 nodes came from …").arg(format::count(graph->nodeCount())));
   if (indexing_) return false;  // a newer one follows
   indexing_ = true;
   QThreadPool::globalInstance()->start([self = QPointer<SourceView>(this), graph] {
@@ -231,7 +237,8 @@ void SourceView::refill() {
   }
   file_->clear();
   for (const auto& [name, file] : files) {
-    file_->addItem(tr("%1   %2 nodes").arg(format::visible(name.section('/', -1)), format::count(file.nodes)), name);
+    file_->addItem(QStringLiteral("%1   %2 nodes").arg(format::visible(name.section('/', -1)), format::count(file.nodes)),
+                   name);
     file_->setItemData(file_->count() - 1, format::visible(name), Qt::ToolTipRole);
   }
   file_->setCurrentIndex(file_->findData(shown_));
@@ -259,7 +266,7 @@ TableRow SourceView::rowOf(int number, const SourceLine& line, const QString& co
   at.role = QStringLiteral("faint");
   QString tip;
   if (!line.nodes.empty())
-    tip = tr("%1\n%2 written\n%3 nodes, %4 alerts")
+    tip = QStringLiteral("%1\n%2 written\n%3 nodes, %4 alerts")
               .arg(format::timeExact(line.ns), format::bytesExact(line.bytes),
                    format::count(static_cast<std::int64_t>(line.nodes.size())), format::count(line.alerts));
   TableCell time(line.ns > 0 ? format::time(line.ns) : QString(), QVariant::fromValue<qint64>(line.ns), tip);
@@ -296,11 +303,11 @@ void SourceView::fillRows() {
   }
   QString said;
   if (text && !text->problem.isEmpty()) {
-    said = tr("%1: %2. Shown as recorded.").arg(format::visible(local_), format::visible(text->problem));
+    said = QStringLiteral("%1: %2. Shown as recorded.").arg(format::visible(local_), format::visible(text->problem));
   } else if (text && lines_.size() > 0 && (others > 0 || lines_.rbegin()->first > text->lines.size())) {
-    said = tr("%1 differs from what was exported: another version of the file?").arg(format::visible(local_));
+    said = QStringLiteral("%1 differs from what was exported: another version of the file?").arg(format::visible(local_));
   } else if (local_.isEmpty() && !shown_.isEmpty()) {
-    said = tr("Recorded lines only: the file is not at hand. Find it once, and files beside it are found too.");
+    said = QStringLiteral("Recorded lines only: the file is not at hand. Find it once, and files beside it are found too.");
   }
   notice_->setText(said);
   notice_->setVisible(!said.isEmpty());
@@ -326,9 +333,11 @@ void SourceView::fillNodes() {
     const QString name = names::node(*graph, line->nodes[i]);
     links << (line->nodes[i] == chosen ? Details::strong(name) : Details::link(Selection::ofNode(line->nodes[i]), name));
   }
-  if (line->nodes.size() > kMostNodes) links << Details::quiet(tr("%1 more").arg(line->nodes.size() - kMostNodes));
+  if (line->nodes.size() > kMostNodes)
+    links << Details::quiet(QStringLiteral("%1 more").arg(line->nodes.size() - kMostNodes));
   nodes_->begin();
-  nodes_->paragraph(Details::quiet(tr("Line %1: ").arg(number)) + links.join(Details::quiet(QStringLiteral(" · "))));
+  nodes_->paragraph(Details::quiet(QStringLiteral("Line %1: ").arg(number)) +
+                    links.join(Details::quiet(QStringLiteral(" · "))));
   nodes_->end();
 }
 

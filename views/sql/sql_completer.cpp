@@ -34,7 +34,7 @@ SqlCompleter::SqlCompleter(QPlainTextEdit* editor, const ProjectFacts& project)
   completer_.setCaseSensitivity(Qt::CaseInsensitive);
   completer_.setCompletionMode(QCompleter::PopupCompletion);
   completer_.popup()->setObjectName(QStringLiteral("sql_offers"));
-  completer_.popup()->setAccessibleName(tr("Words that fit"));
+  completer_.popup()->setAccessibleName(QStringLiteral("Words that fit"));
   connect(&completer_, qOverload<const QString&>(&QCompleter::activated), this, &SqlCompleter::take);
   editor->installEventFilter(this);
 }

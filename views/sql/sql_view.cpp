@@ -16,25 +16,25 @@
 namespace stepscope {
 
 SqlView::SqlView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("sql"), tr("SQL"), parent),
+    : View(context, QStringLiteral("sql"), QStringLiteral("SQL"), parent),
       tables_(new QTreeWidget),
       editor_(new QPlainTextEdit),
-      run_(new QPushButton(tr("Run"))),
-      cancel_(new QPushButton(tr("Cancel"))),
-      export_(new QPushButton(tr("Export…"))),
+      run_(new QPushButton(QStringLiteral("Run"))),
+      cancel_(new QPushButton(QStringLiteral("Cancel"))),
+      export_(new QPushButton(QStringLiteral("Export…"))),
       state_(new QLabel),
       model_(new RowTableModel({}, this)),
       result_(new RowTableView) {
   const Metrics m = Metrics::current();
   tables_->setHeaderHidden(true);
   tables_->setFrameShape(QFrame::NoFrame);
-  tables_->setAccessibleName(tr("Tables of the project"));
+  tables_->setAccessibleName(QStringLiteral("Tables of the project"));
   tables_->setIndentation(m.unit);
-  tables_->setToolTip(tr("Double-click writes the name into the query"));
+  tables_->setToolTip(QStringLiteral("Double-click writes the name into the query"));
   editor_->setFont(monoFont());
-  editor_->setAccessibleName(tr("Query"));
+  editor_->setAccessibleName(QStringLiteral("Query"));
   editor_->setObjectName(QStringLiteral("sql_editor"));
-  editor_->setPlaceholderText(tr("SELECT step, loss, ns FROM steps ORDER BY step DESC LIMIT 20"));
+  editor_->setPlaceholderText(QStringLiteral("SELECT step, loss, ns FROM steps ORDER BY step DESC LIMIT 20"));
   editor_->setTabChangesFocus(true);
   new SqlCompleter(editor_, store().project());
   auto* proxy = new QSortFilterProxyModel(this);
@@ -44,12 +44,12 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
   result_->setSortingEnabled(true);
   result_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   proxy->sort(-1);
-  result_->setAccessibleName(tr("Result"));
+  result_->setAccessibleName(QStringLiteral("Result"));
   state_->setTextFormat(Qt::PlainText);
   state_->setWordWrap(true);
-  run_->setToolTip(tr("Asks the project file, read-only  (Ctrl+Return)"));
-  cancel_->setToolTip(tr("Stops the query"));
-  export_->setToolTip(tr("Writes the result as .csv"));
+  run_->setToolTip(QStringLiteral("Asks the project file, read-only  (Ctrl+Return)"));
+  cancel_->setToolTip(QStringLiteral("Stops the query"));
+  export_->setToolTip(QStringLiteral("Writes the result as .csv"));
   auto* right = new QWidget;
   auto* column = new QVBoxLayout(right);
   column->setContentsMargins(m.padding, qRound(0.6 * m.unit), m.padding, 0);
@@ -86,7 +86,7 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
     }
     editor_->setFocus();
   });
-  ProjectFacts& project = store().project();
+  const ProjectFacts& project = store().project();
   connect(&project, &ProjectFacts::sqlChanged, this, &SqlView::showAnswer);
   connect(&project, &ProjectFacts::projectChanged, this, [this] {
     emit emptyChanged();
@@ -102,8 +102,9 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
 QString SqlView::headerText() const { return format::visible(store().project().projectPath().section('/', -1)); }
 
 QString SqlView::emptyText() const {
-  return store().project().projectPath().isEmpty() ? tr("No project is open.\nA run is recorded into a project as soon as "
-                                                        "its model is built; its tables can be asked here.")
+  return store().project().projectPath().isEmpty() ? QStringLiteral(
+                                                         "No project is open.\nA run is recorded into a project as soon as "
+                                                         "its model is built; its tables can be asked here.")
                                                    : QString();
 }
 
@@ -141,7 +142,7 @@ void SqlView::showAnswer() {
   const SqlAnswer& answer = project.sql();
   export_->setEnabled(!answer.rows.empty());
   if (project.sqlRunning()) {
-    state_->setText(tr("Running …"));
+    state_->setText(QStringLiteral("Running …"));
     state_->setProperty("role", "muted");
     state_->setStyleSheet(QString());
     return;
@@ -153,12 +154,12 @@ void SqlView::showAnswer() {
     return;
   }
   if (answer.columns.isEmpty()) {
-    state_->setText(tr("Read-only: one SELECT at a time"));
+    state_->setText(QStringLiteral("Read-only: one SELECT at a time"));
     return;
   }
-  state_->setText((answer.rows.size() == 1 ? tr("%1 row in %2%3") : tr("%1 rows in %2%3"))
+  state_->setText((answer.rows.size() == 1 ? QStringLiteral("%1 row in %2%3") : QStringLiteral("%1 rows in %2%3"))
                       .arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns),
-                           answer.truncated ? tr(", more were left out") : QString()));
+                           answer.truncated ? QStringLiteral(", more were left out") : QString()));
   std::vector<TableColumn> columns;
   for (qsizetype c = 0; c < answer.columns.size(); ++c) {
     const bool numeric = static_cast<std::size_t>(c) < answer.numeric.size() && answer.numeric[static_cast<std::size_t>(c)];

@@ -68,10 +68,10 @@ QLabel* heading(const QString& text) {
 class DropArea : public QPushButton {
  public:
   DropArea() {
-    setAccessibleName(tr("Open a model or a project"));
+    setAccessibleName(QStringLiteral("Open a model or a project"));
     setMinimumHeight(qRound(8.5 * Metrics::current().unit));
     setCursor(Qt::PointingHandCursor);
-    setToolTip(tr("Opens a model (.onnx) or a recorded project (.stepscope)  (Ctrl+O)"));
+    setToolTip(QStringLiteral("Opens a model (.onnx) or a recorded project (.stepscope)  (Ctrl+O)"));
   }
 
  protected:
@@ -88,22 +88,22 @@ class DropArea : public QPushButton {
                        iconPixmap(QStringLiteral("open"), t.accent, size, devicePixelRatioF()));
     painter.setPen(t.text);
     painter.drawText(QRect(0, qRound(1.3 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter,
-                     tr("Open a model or a project, or drop it here"));
+                     QStringLiteral("Open a model or a project, or drop it here"));
     painter.setPen(t.muted);
     painter.setFont(smallFont());
     painter.drawText(QRect(0, qRound(3.0 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter,
-                     tr(".onnx  ·  .stepscope       Ctrl+O"));
+                     QStringLiteral(".onnx  ·  .stepscope       Ctrl+O"));
   }
 };
 
 }  // namespace
 
 StartView::StartView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("start"), tr("Start"), parent),
+    : View(context, QStringLiteral("start"), QStringLiteral("Start"), parent),
       recent_(new QListWidget),
       samples_(new QListWidget),
-      samplesTitle_(heading(tr("Samples"))),
-      noRecent_(new QLabel(tr("None yet. Models and recorded projects that you open are listed here."))),
+      samplesTitle_(heading(QStringLiteral("Samples"))),
+      noRecent_(new QLabel(QStringLiteral("None yet. Models and recorded projects that you open are listed here."))),
       samplesGap_(new QWidget),
       machine_(new Details) {
   const Metrics m = Metrics::current();
@@ -112,8 +112,8 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   large.setPointSizeF(large.pointSizeF() * 2.0);
   large.setWeight(QFont::DemiBold);
   title->setFont(large);
-  auto* about =
-      new QLabel(tr("Open a model, build its training step in the open, and run it one node at a time or at full speed."));
+  auto* about = new QLabel(
+      QStringLiteral("Open a model, build its training step in the open, and run it one node at a time or at full speed."));
   about->setProperty("role", "muted");
   about->setWordWrap(true);
   auto* drop = new DropArea;
@@ -136,8 +136,8 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   noRecent_->setWordWrap(true);
   noRecent_->setObjectName(QStringLiteral("start_no_recent"));
   recent_->setObjectName(QStringLiteral("start_recent"));
-  recent_->setAccessibleName(tr("Recent models and projects"));
-  samples_->setAccessibleName(tr("Sample models"));
+  recent_->setAccessibleName(QStringLiteral("Recent models and projects"));
+  samples_->setAccessibleName(QStringLiteral("Sample models"));
   machine_->setStyleSheet(QStringLiteral("QTextBrowser { background: transparent; border: 0; padding: 0; }"));
   machine_->document()->setDocumentMargin(0);
 
@@ -145,7 +145,7 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   left->setSpacing(qRound(0.6 * m.unit));
   left->addWidget(drop);
   left->addSpacing(m.unit);
-  left->addWidget(heading(tr("Recent")));
+  left->addWidget(heading(QStringLiteral("Recent")));
   left->addWidget(noRecent_);
   left->addWidget(recent_);
   left->addStretch(1);
@@ -167,10 +167,10 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   auto* page = new QVBoxLayout(middle);
   page->setContentsMargins(0, 0, 0, 0);
   page->setSpacing(qRound(0.6 * m.unit));
-  auto* guide = new QPushButton(tr("Guide (F1)"));
+  auto* guide = new QPushButton(QStringLiteral("Guide (F1)"));
   guide->setObjectName(QStringLiteral("start_guide"));
   guide->setIcon(icon(QStringLiteral("info")));
-  guide->setToolTip(tr("Journeys with samples, a page per view, what the numbers mean; needs no network"));
+  guide->setToolTip(QStringLiteral("Journeys with samples, a page per view, what the numbers mean; needs no network"));
   connect(guide, &QPushButton::clicked, this, [this] { emit wishes().command(QStringLiteral("guide")); });
   auto* top = new QHBoxLayout;
   top->addWidget(title);
@@ -223,29 +223,31 @@ void StartView::fillFiles() {
 void StartView::fillMachine() {
   const Tokens& t = Tokens::current();
   const QString& host = WorkerHost::of(store()).name();
-  machineTitle_->setText(host.isEmpty() ? tr("This machine") : tr("Machine of the worker: %1").arg(format::visible(host)));
+  machineTitle_->setText(host.isEmpty() ? QStringLiteral("This machine")
+                                        : QStringLiteral("Machine of the worker: %1").arg(format::visible(host)));
   machine_->setAccessibleName(machineTitle_->text());
   machine_->begin();
   if (const MachinePtr& machine = store().machine()) {
-    machine_->row(tr("Processor"),
-                  Details::text(format::visible(machine->cpu())) + Details::quiet(tr("  %1 cores").arg(machine->cores())));
-    machine_->row(tr("Memory"), Details::text(format::bytes(machine->memory_bytes())));
+    machine_->row(QStringLiteral("Processor"), Details::text(format::visible(machine->cpu())) +
+                                                   Details::quiet(QStringLiteral("  %1 cores").arg(machine->cores())));
+    machine_->row(QStringLiteral("Memory"), Details::text(format::bytes(machine->memory_bytes())));
     QStringList features;
     for (const auto& f : machine->cpu_features()) features << format::visible(f);
-    machine_->row(tr("Features"), Details::quiet(features.join(QStringLiteral(" "))));
-    machine_->row(tr("GPU"),
-                  machine->gpu().empty()
-                      ? Details::quiet(machine->gpu_note().empty() ? tr("none") : format::visible(machine->gpu_note()))
-                      : Details::text(format::visible(machine->gpu())) +
-                            Details::quiet(QStringLiteral("  ") + format::visible(machine->gpu_note())));
+    machine_->row(QStringLiteral("Features"), Details::quiet(features.join(QStringLiteral(" "))));
+    machine_->row(QStringLiteral("GPU"),
+                  machine->gpu().empty() ? Details::quiet(machine->gpu_note().empty() ? QStringLiteral("none")
+                                                                                      : format::visible(machine->gpu_note()))
+                                         : Details::text(format::visible(machine->gpu())) +
+                                               Details::quiet(QStringLiteral("  ") + format::visible(machine->gpu_note())));
     QStringList libraries;
     for (const auto& l : machine->libraries()) libraries << format::visible(l);
-    if (!libraries.isEmpty()) machine_->row(tr("Libraries"), Details::quiet(libraries.join(QStringLiteral(", "))));
-    machine_->row(tr("Stepscope"), Details::text(format::visible(machine->version())));
+    if (!libraries.isEmpty())
+      machine_->row(QStringLiteral("Libraries"), Details::quiet(libraries.join(QStringLiteral(", "))));
+    machine_->row(QStringLiteral("Stepscope"), Details::text(format::visible(machine->version())));
   } else if (store().workerState() == WorkerState::kDead) {
     machine_->paragraph(Details::coloured(store().workerText(), t.error));
   } else {
-    machine_->paragraph(Details::quiet(tr("Asking the worker …")));
+    machine_->paragraph(Details::quiet(QStringLiteral("Asking the worker …")));
   }
   machine_->end();
 }

@@ -34,12 +34,12 @@ std::map<std::int64_t, std::int64_t> waitsBefore(const Phases& phases) {
 }  // namespace
 
 StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("startup_chart"), tr("Start-up"), parent) {
+    : View(context, QStringLiteral("startup_chart"), QStringLiteral("Start-up"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new FlameCanvas(this);
   canvas_->setObjectName(QStringLiteral("startup_chart_canvas"));
-  canvas_->setAccessibleName(tr("Phases of the build over time"));
+  canvas_->setAccessibleName(QStringLiteral("Phases of the build over time"));
   column->addWidget(canvas_);
   setFocusProxy(canvas_);
   connect(&store(), &SnapshotStore::phasesChanged, this, &StartupChartView::rebuild);
@@ -61,16 +61,18 @@ QString StartupChartView::headerText() const {
   for (const auto& span : store().phases()) sum += span.depth() == 0 ? std::max<std::int64_t>(0, span.ns()) : 0;
   const bool fromFile = store().phases().front().name() == "load";
   const QString now =
-      (fromFile ? tr("%1 from file to plan") : tr("%1 from the read model to a new plan")).arg(format::time(sum));
+      (fromFile ? QStringLiteral("%1 from file to plan") : QStringLiteral("%1 from the read model to a new plan"))
+          .arg(format::time(sum));
   const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of({});
   if (earlier.n == 0 || earlier.median == 0) return now;
-  return tr("%1 · phases %2 beside the median of %3 earlier")
+  return QStringLiteral("%1 · phases %2 beside the median of %3 earlier")
       .arg(now, format::change(static_cast<double>(earlier.median), static_cast<double>(sum)), format::count(earlier.n));
 }
 
 QString StartupChartView::emptyText() const {
   return store().phases().empty()
-             ? tr("No build yet. Open a model and build its training step; every phase appears here with its time.")
+             ? QStringLiteral(
+                   "No build yet. Open a model and build its training step; every phase appears here with its time.")
              : QString();
 }
 
@@ -89,7 +91,7 @@ void StartupChartView::rebuild() {
     box.name = format::visible(span.name());
     box.detail = format::time(span.ns());
     if (span.has_pass() && span.pass().matches() > 0)
-      box.detail += tr(" · %1 matches").arg(format::count(span.pass().matches()));
+      box.detail += QStringLiteral(" · %1 matches").arg(format::count(span.pass().matches()));
     box.category = box.depth == 0    ? QStringLiteral("elementwise")
                    : span.has_pass() ? QStringLiteral("reduction")
                                      : QStringLiteral("movement");
@@ -113,27 +115,27 @@ void StartupChartView::rebuild() {
 QString StartupChartView::tip(const FlameBox& box) const {
   if (box.id < 0 || box.id >= static_cast<int>(store().phases().size())) return {};
   const snapshot::PhaseSpan& span = store().phases()[static_cast<std::size_t>(box.id)];
-  QStringList lines{box.name, tr("%1 (%2)").arg(format::time(span.ns()), format::timeExact(span.ns()))};
+  QStringList lines{box.name, QStringLiteral("%1 (%2)").arg(format::time(span.ns()), format::timeExact(span.ns()))};
   const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of(phasePaths(store().phases())[box.id]);
   if (earlier.n > 0) {
-    lines << tr("previous start-up %1").arg(format::time(earlier.previous));
-    lines << tr("median of %1 earlier %2, min %3, max %4: %5")
+    lines << QStringLiteral("previous start-up %1").arg(format::time(earlier.previous));
+    lines << QStringLiteral("median of %1 earlier %2, min %3, max %4: %5")
                  .arg(format::count(earlier.n), format::time(earlier.median), format::time(earlier.min),
                       format::time(earlier.max),
                       format::change(static_cast<double>(earlier.median), static_cast<double>(span.ns())));
   }
-  if (span.count() > 0) lines << tr("%1 items").arg(format::count(span.count()));
-  if (span.peak_bytes() > 0) lines << tr("%1 resident at its end").arg(format::bytes(span.peak_bytes()));
+  if (span.count() > 0) lines << QStringLiteral("%1 items").arg(format::count(span.count()));
+  if (span.peak_bytes() > 0) lines << QStringLiteral("%1 resident at its end").arg(format::bytes(span.peak_bytes()));
   if (span.has_pass()) {
     const snapshot::PassReport& pass = span.pass();
-    lines << tr("%1 matches · %2 near misses · %3 → %4 nodes")
+    lines << QStringLiteral("%1 matches · %2 near misses · %3 → %4 nodes")
                  .arg(format::count(pass.matches()), format::count(pass.near_misses_size()),
                       format::count(pass.nodes_before()), format::count(pass.nodes_after()));
     for (int i = 0; i < std::min(4, pass.near_misses_size()); ++i)
-      lines << tr("near miss: %1").arg(format::visible(pass.near_misses(i).condition()));
+      lines << QStringLiteral("near miss: %1").arg(format::visible(pass.near_misses(i).condition()));
     for (int i = 0; i < std::min(4, pass.notes_size()); ++i) lines << format::visible(pass.notes(i));
   }
-  if (!span.error().empty()) lines << tr("failed: %1").arg(format::visible(span.error()));
+  if (!span.error().empty()) lines << QStringLiteral("failed: %1").arg(format::visible(span.error()));
   return lines.join('\n');
 }
 

@@ -16,7 +16,7 @@ namespace stepscope {
 
 HistoryPlot::HistoryPlot(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("startup_history"));
-  setAccessibleName(tr("Time of the phase over the start-ups of the project"));
+  setAccessibleName(QStringLiteral("Time of the phase over the start-ups of the project"));
   setMinimumWidth(12 * Metrics::current().unit);
 }
 
@@ -27,7 +27,8 @@ void HistoryPlot::show(const QString& title, std::vector<StartupEntry> startups,
   points_ = std::move(points);
   largest_ = 1;
   for (const auto& p : points_) largest_ = std::max(largest_, p.ns);
-  setAccessibleDescription(tr("%1, %2 start-ups").arg(title_, format::count(static_cast<std::int64_t>(points_.size()))));
+  setAccessibleDescription(
+      QStringLiteral("%1, %2 start-ups").arg(title_, format::count(static_cast<std::int64_t>(points_.size()))));
   update();
 }
 
@@ -55,7 +56,7 @@ QString HistoryPlot::changeAt(std::size_t point) const {
   const StartupEntry& before = startups_[static_cast<std::size_t>(points_[point - 1].startup)];
   const StartupEntry& now = startups_[static_cast<std::size_t>(points_[point].startup)];
   QStringList changes;
-  if (now.version != before.version) changes << tr("version %1").arg(format::visible(now.version));
+  if (now.version != before.version) changes << QStringLiteral("version %1").arg(format::visible(now.version));
   if (now.cpu != before.cpu) changes << format::visible(now.cpu);
   return changes.join(QStringLiteral(", "));
 }
@@ -86,8 +87,8 @@ void HistoryPlot::paintEvent(QPaintEvent*) {
                      QPointF(r.right(), r.bottom() - share * r.height()));
   const auto label = [&](std::size_t point, Qt::Alignment align) {
     const StartupEntry& entry = startups_[static_cast<std::size_t>(points_[point].startup)];
-    const QString run =
-        entry.build > 0 ? tr("run %1, rebuild %2").arg(entry.run).arg(entry.build) : tr("run %1").arg(entry.run);
+    const QString run = entry.build > 0 ? QStringLiteral("run %1, rebuild %2").arg(entry.run).arg(entry.build)
+                                        : QStringLiteral("run %1").arg(entry.run);
     const double w = text.horizontalAdvance(run) + 4;
     const double x = align & Qt::AlignRight ? std::min(place(point).x() + w / 2, static_cast<double>(width()) - 4) - w
                                             : std::max(place(point).x() - w / 2, r.left() - 4);
@@ -122,14 +123,16 @@ bool HistoryPlot::event(QEvent* event) {
   }
   if (points_.empty()) return true;
   const StartupEntry& s = startups_[static_cast<std::size_t>(points_[best].startup)];
-  QStringList lines{tr("run %1 %2").arg(s.run).arg(format::visible(s.runName)),
+  QStringList lines{QStringLiteral("run %1 %2").arg(s.run).arg(format::visible(s.runName)),
                     QLocale().toString(QDateTime::fromMSecsSinceEpoch(s.startedAt / 1'000'000), QLocale::ShortFormat)};
-  if (s.build > 0) lines << tr("rebuild %1 of this run").arg(s.build);
-  lines << (points_[best].failed ? tr("failed after %1").arg(format::time(points_[best].ns))
-                                 : tr("%1 (%2)").arg(format::time(points_[best].ns), format::timeExact(points_[best].ns)));
-  if (!s.version.isEmpty()) lines << tr("Stepscope %1").arg(format::visible(s.version));
+  if (s.build > 0) lines << QStringLiteral("rebuild %1 of this run").arg(s.build);
+  lines << (points_[best].failed
+                ? QStringLiteral("failed after %1").arg(format::time(points_[best].ns))
+                : QStringLiteral("%1 (%2)").arg(format::time(points_[best].ns), format::timeExact(points_[best].ns)));
+  if (!s.version.isEmpty()) lines << QStringLiteral("Stepscope %1").arg(format::visible(s.version));
   if (!s.cpu.isEmpty()) lines << format::visible(s.cpu);
-  if (const QString change = changeAt(best); !change.isEmpty()) lines << tr("new since the start-up before: %1").arg(change);
+  if (const QString change = changeAt(best); !change.isEmpty())
+    lines << QStringLiteral("new since the start-up before: %1").arg(change);
   QToolTip::showText(help->globalPos(),
                      QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(lines.join('\n').toHtmlEscaped()), this);
   return true;

@@ -17,27 +17,30 @@ namespace {
 
 std::vector<TableColumn> columns(bool history) {
   std::vector<TableColumn> out{
-      {QObject::tr("Phase"), QObject::tr("Phases of the build in the order they ran; children are indented"), false, 14},
-      {QObject::tr("Time"), QObject::tr("Wall-clock time, children included"), true, 6},
-      {QObject::tr("Share"), QObject::tr("Percent of the whole build"), true, 6}};
+      {QStringLiteral("Phase"), QStringLiteral("Phases of the build in the order they ran; children are indented"), false,
+       14},
+      {QStringLiteral("Time"), QStringLiteral("Wall-clock time, children included"), true, 6},
+      {QStringLiteral("Share"), QStringLiteral("Percent of the whole build"), true, 6}};
   if (history) {
-    out.insert(out.end(), {{QObject::tr("Change"),
-                            QObject::tr("This time beside the median of the earlier start-ups, in percent of it"), true, 6},
-                           {QObject::tr("Previous"),
-                            QObject::tr("The start-up before this one, of the same model in this project"), true, 6},
-                           {QObject::tr("Median"), QObject::tr("Half of the earlier start-ups were faster"), true, 6},
-                           {QObject::tr("n"), QObject::tr("Earlier start-ups that ran this phase to its end"), true, 3},
-                           {QObject::tr("Min"), QObject::tr("Fastest earlier start-up"), true, 6},
-                           {QObject::tr("Max"), QObject::tr("Slowest earlier start-up"), true, 6}});
+    out.insert(out.end(),
+               {{QStringLiteral("Change"),
+                 QStringLiteral("This time beside the median of the earlier start-ups, in percent of it"), true, 6},
+                {QStringLiteral("Previous"),
+                 QStringLiteral("The start-up before this one, of the same model in this project"), true, 6},
+                {QStringLiteral("Median"), QStringLiteral("Half of the earlier start-ups were faster"), true, 6},
+                {QStringLiteral("n"), QStringLiteral("Earlier start-ups that ran this phase to its end"), true, 3},
+                {QStringLiteral("Min"), QStringLiteral("Fastest earlier start-up"), true, 6},
+                {QStringLiteral("Max"), QStringLiteral("Slowest earlier start-up"), true, 6}});
   }
-  out.insert(out.end(),
-             {{QObject::tr("Items"), QObject::tr("Nodes, matches or kernels the phase worked on"), true, 5},
-              {QObject::tr("Resident"), QObject::tr("Resident memory of the worker when the phase ended"), true, 6},
-              {QObject::tr("Nodes"), QObject::tr("Live nodes after the pass, and the change"), true, 7},
-              {QObject::tr("Matches"), QObject::tr("Places where the pass applied"), true, 5},
-              {QObject::tr("Near misses"),
-               QObject::tr("Places where it almost applied; the tooltip names the first failed condition of each"), true, 7},
-              {QObject::tr("Notes"), QObject::tr("Decisions worth telling, or the error"), false, 20}});
+  out.insert(
+      out.end(),
+      {{QStringLiteral("Items"), QStringLiteral("Nodes, matches or kernels the phase worked on"), true, 5},
+       {QStringLiteral("Resident"), QStringLiteral("Resident memory of the worker when the phase ended"), true, 6},
+       {QStringLiteral("Nodes"), QStringLiteral("Live nodes after the pass, and the change"), true, 7},
+       {QStringLiteral("Matches"), QStringLiteral("Places where the pass applied"), true, 5},
+       {QStringLiteral("Near misses"),
+        QStringLiteral("Places where it almost applied; the tooltip names the first failed condition of each"), true, 7},
+       {QStringLiteral("Notes"), QStringLiteral("Decisions worth telling, or the error"), false, 20}});
   return out;
 }
 
@@ -50,7 +53,7 @@ void addHistory(TableRow& row, std::int64_t ns, const EarlierTimes& earlier) {
   if (earlier.n > 0 && earlier.median > 0) {
     const double by = static_cast<double>(ns - earlier.median) / static_cast<double>(earlier.median);
     change = {format::change(static_cast<double>(earlier.median), static_cast<double>(ns)), by,
-              QObject::tr("%1 beside the median of %2 earlier start-ups")
+              QStringLiteral("%1 beside the median of %2 earlier start-ups")
                   .arg(format::timeDifference(ns - earlier.median), format::count(earlier.n))};
     // Within what was seen before is no news.
     if (ns > earlier.max && by >= 0.05) change.role = QStringLiteral("warn");
@@ -64,7 +67,8 @@ void addHistory(TableRow& row, std::int64_t ns, const EarlierTimes& earlier) {
 }  // namespace
 
 StartupTableView::StartupTableView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("startup_table"), tr("Phases"), columns(false), parent), plot_(new HistoryPlot) {
+    : TablePanel(context, QStringLiteral("startup_table"), QStringLiteral("Phases"), columns(false), parent),
+      plot_(new HistoryPlot) {
   // The history stands beside the table.
   body()->removeWidget(table());
   auto* halves = new QSplitter(Qt::Horizontal);
@@ -84,7 +88,7 @@ StartupTableView::StartupTableView(const ViewContext& context, QWidget* parent)
 
 QString StartupTableView::emptyText() const {
   return store().phases().empty()
-             ? tr("Nothing built yet.\nOpen a model (Ctrl+O): the time of each phase of its build appears here.")
+             ? QStringLiteral("Nothing built yet.\nOpen a model (Ctrl+O): the time of each phase of its build appears here.")
              : QString();
 }
 
@@ -104,7 +108,7 @@ void StartupTableView::refill() {
     row.key = order - 1;
     if (depth > 0) name.role = QStringLiteral("muted");
     TableCell share(format::percent(static_cast<double>(p.ns()), static_cast<double>(all)),
-                    QVariant::fromValue<qint64>(p.ns()), tr("of %1, the whole build").arg(format::time(all)));
+                    QVariant::fromValue<qint64>(p.ns()), QStringLiteral("of %1, the whole build").arg(format::time(all)));
     if (depth == 0 && all > 0) share.share = static_cast<double>(p.ns()) / static_cast<double>(all);
     row.cells = {name, {format::time(p.ns()), QVariant::fromValue<qint64>(p.ns()), format::timeExact(p.ns())}, share};
     if (history) addHistory(row, p.ns(), earlier.of(paths_[order - 1]));
@@ -122,8 +126,10 @@ void StartupTableView::refill() {
       row.cells.push_back({format::count(pass.matches()), pass.matches()});
       QStringList misses;
       for (int i = 0; i < std::min(20, pass.near_misses_size()); ++i)
-        misses << tr("node %1: %2").arg(pass.near_misses(i).node()).arg(format::visible(pass.near_misses(i).condition()));
-      if (pass.near_misses_size() > 20) misses << tr("and %1 more").arg(pass.near_misses_size() - 20);
+        misses << QStringLiteral("node %1: %2")
+                      .arg(pass.near_misses(i).node())
+                      .arg(format::visible(pass.near_misses(i).condition()));
+      if (pass.near_misses_size() > 20) misses << QStringLiteral("and %1 more").arg(pass.near_misses_size() - 20);
       row.cells.push_back({format::count(pass.near_misses_size()), pass.near_misses_size(), misses.join('\n')});
       if (pass.near_misses_size() > 0) row.target = Selection::ofNode(pass.near_misses(0).node());
       QStringList notes;
@@ -159,7 +165,7 @@ void StartupTableView::fillMenu(QMenu& menu, int row) {
   constexpr int kMost = 40;
   const PassStages::Range range = PassStages::of(store()).around(static_cast<int>(at));
   if (PassStages::isPass(range.after)) {
-    QAction* changed = menu.addAction(tr("What it changed, in the graph"), this,
+    QAction* changed = menu.addAction(QStringLiteral("What it changed, in the graph"), this,
                                       [this, range] { showInGraph(range.after, range.before, -1); });
     changed->setObjectName(QStringLiteral("pass_changes"));
   }
@@ -173,44 +179,46 @@ void StartupTableView::fillMenu(QMenu& menu, int row) {
     });
     action->setData(node);
     action->setEnabled(there || !range.before.isEmpty());
-    if (!there) action->setToolTip(tr("A later pass took the node away; the graph as the pass found it shows it"));
+    if (!there)
+      action->setToolTip(QStringLiteral("A later pass took the node away; the graph as the pass found it shows it"));
   };
   if (pass.near_misses_size() > 0) {
-    QMenu* misses = menu.addMenu(tr("Near misses"));
+    QMenu* misses = menu.addMenu(QStringLiteral("Near misses"));
     misses->setObjectName(QStringLiteral("pass_near_misses"));
     for (int i = 0; i < std::min(kMost, pass.near_misses_size()); ++i) {
       const auto& miss = pass.near_misses(i);
       const auto* node = store().graph() ? store().graph()->node(miss.node()) : nullptr;
       go(*misses, miss.node(),
-         tr("%1: %2").arg(node ? names::node(*store().graph(), miss.node()) : tr("node %1").arg(miss.node()),
-                          format::visible(miss.condition())));
+         QStringLiteral("%1: %2").arg(
+             node ? names::node(*store().graph(), miss.node()) : QStringLiteral("node %1").arg(miss.node()),
+             format::visible(miss.condition())));
     }
     if (pass.near_misses_size() > kMost)
-      misses->addAction(tr("and %1 more").arg(pass.near_misses_size() - kMost))->setEnabled(false);
+      misses->addAction(QStringLiteral("and %1 more").arg(pass.near_misses_size() - kMost))->setEnabled(false);
   }
   std::vector<const snapshot::Node*> made;
   if (store().graph())
     for (const auto& node : store().graph()->graph().nodes())
       if (node.provenance().pass() == pass.name()) made.push_back(&node);
   if (!made.empty()) {
-    QMenu* matches = menu.addMenu(tr("Made by it"));
+    QMenu* matches = menu.addMenu(QStringLiteral("Made by it"));
     matches->setObjectName(QStringLiteral("pass_matches"));
     for (std::size_t i = 0; i < made.size() && i < kMost; ++i)
       go(*matches, made[i]->id(), names::node(*store().graph(), made[i]->id()));
-    if (made.size() > kMost) matches->addAction(tr("and %1 more").arg(made.size() - kMost))->setEnabled(false);
+    if (made.size() > kMost) matches->addAction(QStringLiteral("and %1 more").arg(made.size() - kMost))->setEnabled(false);
   }
 }
 
 void StartupTableView::showInGraph(const QString& stop, const QString& base, int node) {
   emit wishes().command(QStringLiteral("view_graph"));  // it may not be there yet
-  PassStages::of(store()).show(stop, base, node);
+  emit wishes().showStop(stop, base, node);
 }
 
 void StartupTableView::showHistory() {
   const StartupHistory& history = store().project().startupHistory();
   const int row = chosenRow();
   const QString path = row >= 0 && row < paths_.size() ? paths_[row] : QString();
-  plot_->show(path.isEmpty() ? tr("Whole build") : format::visible(path), history.startups,
+  plot_->show(path.isEmpty() ? QStringLiteral("Whole build") : format::visible(path), history.startups,
               EarlierStartups(history).points(path));
 }
 

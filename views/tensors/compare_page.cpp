@@ -34,16 +34,17 @@ ComparePage::ComparePage(const ViewContext& context, QWidget* parent)
       result_(new Details) {
   const Metrics m = Metrics::current();
   with_->setObjectName(QStringLiteral("tensor_compare_with"));
-  with_->setAccessibleName(tr("Compare with"));
-  with_->setToolTip(tr("What the shown value is compared with: kept contents, files, values of the same shape"));
+  with_->setAccessibleName(QStringLiteral("Compare with"));
+  with_->setToolTip(QStringLiteral("What the shown value is compared with: kept contents, files, values of the same shape"));
   with_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   with_->setMinimumContentsLength(8);
-  keep_->setText(tr("Keep"));
-  keep_->setToolTip(tr("Keep the present contents: step on, change an option or run back, and see what became of them"));
-  open_->setText(tr("File…"));
-  open_->setToolTip(tr("Compare with a .npy file; it may also be dropped here"));
+  keep_->setText(QStringLiteral("Keep"));
+  keep_->setToolTip(
+      QStringLiteral("Keep the present contents: step on, change an option or run back, and see what became of them"));
+  open_->setText(QStringLiteral("File…"));
+  open_->setToolTip(QStringLiteral("Compare with a .npy file; it may also be dropped here"));
   for (QToolButton* button : {keep_, open_}) button->setAccessibleName(button->toolTip());
-  result_->setAccessibleName(tr("Difference"));
+  result_->setAccessibleName(QStringLiteral("Difference"));
   auto* line = new QHBoxLayout;
   line->setContentsMargins(m.padding, qRound(0.25 * m.unit), m.padding, qRound(0.25 * m.unit));
   line->setSpacing(qRound(0.4 * m.unit));
@@ -144,14 +145,14 @@ QString ComparePage::nameOf(const QString& with) const {
   const GraphPtr& graph = context_.store.graph();
   if (with.startsWith(u"value:")) return graph ? names::value(*graph, with.mid(6).toInt()) : QString();
   for (const KeptTensor& kept : context_.store.findings().kept()) {
-    if (kept.path == with) return tr("kept: %1, step %2").arg(format::visible(kept.name)).arg(kept.step);
+    if (kept.path == with) return QStringLiteral("kept: %1, step %2").arg(format::visible(kept.name)).arg(kept.step);
   }
   return files_.contains(with) ? format::visible(with.section('/', -1)) : QString();
 }
 
 void ComparePage::fillChoices() {
   with_->clear();
-  with_->addItem(tr("Compare with…"), QString());
+  with_->addItem(QStringLiteral("Compare with…"), QString());
   const auto add = [this](const QString& with) {
     if (with_->findData(with) < 0) with_->addItem(nameOf(with), with);
   };
@@ -186,44 +187,45 @@ void ComparePage::fillResult() {
   const Tokens& t = Tokens::current();
   result_->begin();
   if (context_.store.readOnly()) {
-    result_->paragraph(Details::quiet(tr("A recorded project keeps no contents to compare.")));
+    result_->paragraph(Details::quiet(QStringLiteral("A recorded project keeps no contents to compare.")));
   } else if (chosen_.isEmpty()) {
-    result_->paragraph(
-        Details::quiet(tr("Choose what to compare with, drop a .npy file here, or keep the present contents and look at "
-                          "another step or option.")));
+    result_->paragraph(Details::quiet(
+        QStringLiteral("Choose what to compare with, drop a .npy file here, or keep the present contents and look at "
+                       "another step or option.")));
   } else if (found.value != value_ || found.with != chosen_) {
-    result_->paragraph(Details::quiet(tr("Comparing with %1 …").arg(nameOf(chosen_))));
+    result_->paragraph(Details::quiet(QStringLiteral("Comparing with %1 …").arg(nameOf(chosen_))));
   } else if (!found.problem.isEmpty()) {
     result_->paragraph(Details::coloured(format::visible(found.problem), t.warn));
   } else {
     const snapshot::ComparisonResult& r = found.result;
     const bool number = r.worst_index_size() > 0 || r.max_abs() > 0;
     if (r.equal_bits()) {
-      result_->row(tr("Verdict"), Details::coloured(tr("equal, all %1 elements").arg(format::count(r.elements())), t.ok));
+      result_->row(QStringLiteral("Verdict"),
+                   Details::coloured(QStringLiteral("equal, all %1 elements").arg(format::count(r.elements())), t.ok));
     } else if (!number) {
-      result_->row(
-          tr("Verdict"),
-          Details::coloured(tr("equal numbers"), t.ok) +
-              Details::quiet(
-                  tr("  %1 elements have other bits: −0 and 0, or kinds of NaN").arg(format::count(r.differing()))));
+      result_->row(QStringLiteral("Verdict"),
+                   Details::coloured(QStringLiteral("equal numbers"), t.ok) +
+                       Details::quiet(QStringLiteral("  %1 elements have other bits: −0 and 0, or kinds of NaN")
+                                          .arg(format::count(r.differing()))));
     } else {
-      result_->row(tr("Verdict"), Details::coloured(tr("different"), t.warn));
-      result_->row(tr("Differing"),
-                   Details::text(tr("%1 of %2").arg(format::count(r.differing()), format::count(r.elements()))) +
+      result_->row(QStringLiteral("Verdict"), Details::coloured(QStringLiteral("different"), t.warn));
+      result_->row(QStringLiteral("Differing"),
+                   Details::text(QStringLiteral("%1 of %2").arg(format::count(r.differing()), format::count(r.elements()))) +
                        Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(r.differing()),
                                                                              static_cast<double>(r.elements()))));
-      result_->row(tr("Largest"), Details::text(tr("%1 absolute").arg(format::number(r.max_abs()))) +
-                                      Details::quiet(tr(", %1 relative").arg(format::number(r.max_rel(), 3))));
+      result_->row(QStringLiteral("Largest"),
+                   Details::text(QStringLiteral("%1 absolute").arg(format::number(r.max_abs()))) +
+                       Details::quiet(QStringLiteral(", %1 relative").arg(format::number(r.max_rel(), 3))));
       QStringList at;
       for (const auto i : r.worst_index()) at << QString::number(i);
       const QString place = QStringLiteral("[%1]").arg(at.join(QStringLiteral(", ")));
-      result_->row(tr("At"), at.isEmpty() ? Details::text(tr("the only element"))
-                                          : Details::command(QStringLiteral("at:") + at.join(','), place));
-      result_->row(tr("Here"), Details::mono(format::number(r.a(), 9)));
-      result_->row(tr("There"), Details::mono(format::number(r.b(), 9)));
+      result_->row(QStringLiteral("At"), at.isEmpty() ? Details::text(QStringLiteral("the only element"))
+                                                      : Details::command(QStringLiteral("at:") + at.join(','), place));
+      result_->row(QStringLiteral("Here"), Details::mono(format::number(r.a(), 9)));
+      result_->row(QStringLiteral("There"), Details::mono(format::number(r.b(), 9)));
     }
-    result_->setToolTip(
-        tr("Whole tensors, in f64; NaN equals NaN, an infinity its equal. Relative: to the larger of the two magnitudes"));
+    result_->setToolTip(QStringLiteral(
+        "Whole tensors, in f64; NaN equals NaN, an infinity its equal. Relative: to the larger of the two magnitudes"));
   }
   result_->end();
 }

@@ -29,7 +29,7 @@ void ElementEditor::refuse(const QModelIndex& index, const QString& typed, const
 QWidget* ElementEditor::createEditor(QWidget* parent, const QStyleOptionViewItem&, const QModelIndex&) const {
   auto* editor = new QLineEdit(parent);
   editor->setObjectName(QStringLiteral("element_editor"));
-  editor->setAccessibleName(tr("Element"));
+  editor->setAccessibleName(QStringLiteral("Element"));
   editor->setFont(monoFont());
   editor->setAlignment(Qt::AlignRight);
   editor->setFrame(false);

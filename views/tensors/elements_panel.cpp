@@ -44,17 +44,18 @@ ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
       heat_(new HeatMap),
       comparison_(new ComparePage(context)) {
   const Metrics m = Metrics::current();
-  for (const QString& title : {tr("Values"), tr("Heat map"), tr("Compare")}) tabs_->addTab(title);
+  for (const QString& title : {QStringLiteral("Values"), QStringLiteral("Heat map"), QStringLiteral("Compare")})
+    tabs_->addTab(title);
   tabs_->setDrawBase(false);
   tabs_->setExpanding(false);
   tabs_->setUsesScrollButtons(false);
   tabs_->setElideMode(Qt::ElideNone);
   tabs_->setObjectName(QStringLiteral("quiet_tabs"));
-  tabs_->setAccessibleName(tr("How the elements are shown"));
+  tabs_->setAccessibleName(QStringLiteral("How the elements are shown"));
   slice_->setFont(monoFont());
   slice_->setObjectName(QStringLiteral("tensor_slice"));
-  slice_->setAccessibleName(tr("Slice"));
-  slice_->setToolTip(tr("An index fixes an axis, : or a:b spreads it over rows and columns"));
+  slice_->setAccessibleName(QStringLiteral("Slice"));
+  slice_->setToolTip(QStringLiteral("An index fixes an axis, : or a:b spreads it over rows and columns"));
   scale_->setProperty("role", "faint");
   scale_->setFont(smallFont());
   problem_->setProperty("role", "error");
@@ -112,7 +113,7 @@ void ElementsPanel::makeTable() {
   const Metrics m = Metrics::current();
   elements_->setModel(table_);
   elements_->setObjectName(QStringLiteral("tensor_elements"));
-  elements_->setAccessibleName(tr("Elements"));
+  elements_->setAccessibleName(QStringLiteral("Elements"));
   elements_->setFrameShape(QFrame::NoFrame);
   elements_->setItemDelegate(editor_);
   elements_->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed |
@@ -184,21 +185,22 @@ void ElementsPanel::refresh() {
   const auto why = [&] {
     if (table_->rowCount() > 0) return QString();
     if (context_.store.readOnly())
-      return tr("A recorded project keeps statistics, not elements.\nOpen the model itself (Ctrl+O) to see them.");
-    if (!tensor) return tr("Reading the elements …");
-    if (tensor->unavailable().empty()) return tr("This tensor has no elements.");
+      return QStringLiteral(
+          "A recorded project keeps statistics, not elements.\nOpen the model itself (Ctrl+O) to see them.");
+    if (!tensor) return QStringLiteral("Reading the elements …");
+    if (tensor->unavailable().empty()) return QStringLiteral("This tensor has no elements.");
     if (position.in_step() && producer >= position.instruction())
-      return tr("No elements yet: instruction %1 computes them.").arg(producer);
-    if (tensor->elsewhere()) return tr("No elements of this step are kept.\nThe line above says why.");
+      return QStringLiteral("No elements yet: instruction %1 computes them.").arg(producer);
+    if (tensor->elsewhere()) return QStringLiteral("No elements of this step are kept.\nThe line above says why.");
     if (plan && plan->overwrittenBy(plan->bufferOfValue(value_)) >= 0)
-      return tr("Its memory was given to another value.\nA pinned value keeps its own.");
-    return tr("No elements; the line above says why.");
+      return QStringLiteral("Its memory was given to another value.\nA pinned value keeps its own.");
+    return QStringLiteral("No elements; the line above says why.");
   };
   none_->setText(why());
   showPage();
   if (!slice_->hasFocus()) slice_->setText(slice.text(dims_));
   slice_->setEnabled(!dims_.empty());
-  slice_->setPlaceholderText(dims_.empty() ? tr("One element: there is nothing to cut") : QString());
+  slice_->setPlaceholderText(dims_.empty() ? QStringLiteral("One element: there is nothing to cut") : QString());
   scale_->setText(powerOfTen(table_->exponent()));
   say({});
 }

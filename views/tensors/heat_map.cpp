@@ -17,7 +17,7 @@ constexpr int kMostCells = 512;  // per direction: finer than this the eye sees 
 
 HeatMap::HeatMap(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
-  setAccessibleName(tr("Heat map"));
+  setAccessibleName(QStringLiteral("Heat map"));
 }
 
 void HeatMap::show(const TensorTable& table) {
@@ -108,7 +108,7 @@ void HeatMap::paintEvent(QPaintEvent*) {
   painter.setFont(smallFont());
   painter.setPen(t.muted);
   painter.drawText(QRect(bar.right() + 8, bar.top() - 4, a.width(), bar.height() + 8), Qt::AlignVCenter,
-                   tr("−%1 … %1, 0 is the panel's colour").arg(format::number(top, 3)));
+                   QStringLiteral("−%1 … %1, 0 is the panel's colour").arg(format::number(top, 3)));
 }
 
 void HeatMap::mouseMoveEvent(QMouseEvent* event) {

@@ -15,7 +15,7 @@ namespace stepscope {
 
 Histogram::Histogram(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
-  setAccessibleName(tr("Histogram"));
+  setAccessibleName(QStringLiteral("Histogram"));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -51,15 +51,15 @@ void Histogram::paintEvent(QPaintEvent*) {
   const Metrics m = Metrics::current();
   if (!statistics_ || statistics_->histogram_size() == 0) {
     painter.setPen(t.faint);
-    painter.drawText(rect(), Qt::AlignCenter, tr("No statistics of this value yet"));
+    painter.drawText(rect(), Qt::AlignCenter, QStringLiteral("No statistics of this value yet"));
     return;
   }
   if (statistics_->count() > 0 && statistics_->nan() + statistics_->inf() >= statistics_->count()) {
     painter.setPen(t.number);
     painter.drawText(rect(), Qt::AlignCenter,
-                     statistics_->inf() == 0   ? tr("All NaN")
-                     : statistics_->nan() == 0 ? tr("All infinite")
-                                               : tr("All NaN or infinite"));
+                     statistics_->inf() == 0   ? QStringLiteral("All NaN")
+                     : statistics_->nan() == 0 ? QStringLiteral("All infinite")
+                                               : QStringLiteral("All NaN or infinite"));
     return;
   }
   const int bins = statistics_->histogram_size();
@@ -95,10 +95,11 @@ void Histogram::paintEvent(QPaintEvent*) {
       painter.drawText(QRectF(zero - 20, below.top(), 40, below.height()), Qt::AlignHCenter | Qt::AlignTop,
                        QStringLiteral("0"));
   }
-  const QString scale = logarithmic_ ? tr("log") : tr("linear");
+  const QString scale = logarithmic_ ? QStringLiteral("log") : QStringLiteral("linear");
   painter.drawText(QRectF(area.left(), 2, area.width(), 1.4 * m.unit), Qt::AlignRight | Qt::AlignVCenter,
-                   statistics_->count() == 1 ? tr("1 value, %1 count").arg(scale)
-                                             : tr("%1 values, %2 count").arg(format::count(statistics_->count()), scale));
+                   statistics_->count() == 1
+                       ? QStringLiteral("1 value, %1 count").arg(scale)
+                       : QStringLiteral("%1 values, %2 count").arg(format::count(statistics_->count()), scale));
   painter.setPen(QPen(t.accent, 1));
   for (const double share : {low_, high_}) {
     if (share > 0 && share < 1)
@@ -138,11 +139,11 @@ bool Histogram::event(QEvent* event) {
   const auto* help = static_cast<QHelpEvent*>(event);
   const int bins = statistics_->histogram_size();
   const int bin = static_cast<int>((help->pos().x() - plot().left()) / std::max(1.0, plot().width()) * bins);
-  QString text =
-      tr("Finite elements in equal bins from min to max. Drag the ends to clamp, double-click resets, a click above "
-         "switches log and linear.");
+  QString text = QStringLiteral(
+      "Finite elements in equal bins from min to max. Drag the ends to clamp, double-click resets, a click above "
+      "switches log and linear.");
   if (bin >= 0 && bin < bins) {
-    text = tr("%1 to %2: %3 elements\n")
+    text = QStringLiteral("%1 to %2: %3 elements\n")
                .arg(format::number(valueAt(static_cast<double>(bin) / bins), 4),
                     format::number(valueAt((bin + 1.0) / bins), 4), format::count(statistics_->histogram(bin))) +
            text;

@@ -25,7 +25,7 @@ QString StatisticsPanel::first() const {
   QStringList index;
   for (const qint64 i : firstNotFinite_) index << QString::number(i);
   return Details::text(QStringLiteral("  ")) +
-         Details::command(QStringLiteral("first"), tr("first at [%1]").arg(index.join(QStringLiteral(", "))));
+         Details::command(QStringLiteral("first"), QStringLiteral("first at [%1]").arg(index.join(QStringLiteral(", "))));
 }
 
 void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old, const TensorPtr& tensor) {
@@ -37,31 +37,33 @@ void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old, const T
   const Tokens& t = Tokens::current();
   text_->begin();
   if (s->count() > 0 && s->nan() + s->inf() >= s->count()) {
-    text_->row(tr("Finite"), Details::coloured(tr("none of %1").arg(format::count(s->count())), t.number));
+    text_->row(QStringLiteral("Finite"),
+               Details::coloured(QStringLiteral("none of %1").arg(format::count(s->count())), t.number));
   } else {
-    text_->row(tr("Minimum"), Details::text(format::number(s->min())));
-    text_->row(tr("Maximum"), Details::text(format::number(s->max())));
-    text_->row(tr("Mean ± std"),
+    text_->row(QStringLiteral("Minimum"), Details::text(format::number(s->min())));
+    text_->row(QStringLiteral("Maximum"), Details::text(format::number(s->max())));
+    text_->row(QStringLiteral("Mean ± std"),
                Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
-    text_->row(tr("Norm"), Details::text(format::number(s->norm())));
+    text_->row(QStringLiteral("Norm"), Details::text(format::number(s->norm())));
   }
   const auto share = [s](std::int64_t n) {
     return n == 0 ? QString()
                   : Details::quiet(QStringLiteral("  ") +
                                    format::percent(static_cast<double>(n), static_cast<double>(s->count())));
   };
-  text_->row(tr("Zeros, negative"), Details::text(format::count(s->zeros())) + share(s->zeros()) +
-                                        Details::text(QStringLiteral(", ") + format::count(s->negative())) +
-                                        share(s->negative()));
+  text_->row(QStringLiteral("Zeros, negative"), Details::text(format::count(s->zeros())) + share(s->zeros()) +
+                                                    Details::text(QStringLiteral(", ") + format::count(s->negative())) +
+                                                    share(s->negative()));
   if (s->nan() == 0 && s->inf() == 0) {
-    text_->row(tr("NaN, Inf"), Details::coloured(tr("none"), t.ok));
+    text_->row(QStringLiteral("NaN, Inf"), Details::coloured(QStringLiteral("none"), t.ok));
   } else {
     text_->row(
-        tr("NaN, Inf"),
-        Details::coloured(tr("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number) + first());
+        QStringLiteral("NaN, Inf"),
+        Details::coloured(QStringLiteral("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number) +
+            first());
   }
   text_->end();
-  text_->setToolTip(tr("Over finite elements, in f64; std is of the population, norm is Euclidean"));
+  text_->setToolTip(QStringLiteral("Over finite elements, in f64; std is of the population, norm is Euclidean"));
 }
 
 }  // namespace stepscope

@@ -15,8 +15,8 @@ void askFill(const ViewContext& context, int value, QWidget* parent) {
   auto* dialog = new QInputDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setTextValue(QStringLiteral("0"));
-  dialog->setWindowTitle(QObject::tr("Fill"));
-  dialog->setLabelText(QObject::tr("Every element of this tensor becomes:"));
+  dialog->setWindowTitle(QStringLiteral("Fill"));
+  dialog->setLabelText(QStringLiteral("Every element of this tensor becomes:"));
   Wishes& wishes = context.wishes;
   QObject::connect(dialog, &QInputDialog::textValueSelected, parent, [&wishes, value](const QString& text) {
     if (const auto number = elementNumber(text))
@@ -37,7 +37,7 @@ std::optional<double> elementNumber(const QString& text) {
 }
 
 QString notANumber(const QString& text) {
-  return QObject::tr("element: '%1'; expected a number, nan or inf").arg(format::visible(text));
+  return QStringLiteral("element: '%1'; expected a number, nan or inf").arg(format::visible(text));
 }
 
 QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, const std::function<void()>& keep) {
@@ -56,22 +56,24 @@ QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, co
     action->setObjectName(QLatin1String(name));
     action->setEnabled(live);
   };
-  add(QStringLiteral("eye"), watched ? QObject::tr("Stop watching") : QObject::tr("Watch"), "tensor_watch",
+  add(QStringLiteral("eye"), watched ? QStringLiteral("Stop watching") : QStringLiteral("Watch"), "tensor_watch",
       [&wishes, value, watched] { emit wishes.watch(value, !watched); });
-  add(QStringLiteral("pin"), pinned ? QObject::tr("Unpin") : QObject::tr("Pin: keep its memory"), "tensor_pin",
+  add(QStringLiteral("pin"), pinned ? QStringLiteral("Unpin") : QStringLiteral("Pin: keep its memory"), "tensor_pin",
       [&wishes, value, pinned] { emit wishes.pin(value, !pinned); });
   menu->addSeparator();
-  add({}, QObject::tr("Keep for comparison"), "tensor_keep", keep);
-  add({}, QObject::tr("Compare with .npy…"), "tensor_compare", [&wishes, value] { emit wishes.compareWithFile(value, {}); });
+  add({}, QStringLiteral("Keep for comparison"), "tensor_keep", keep);
+  add({}, QStringLiteral("Compare with .npy…"), "tensor_compare",
+      [&wishes, value] { emit wishes.compareWithFile(value, {}); });
   menu->addSeparator();
-  add({}, QObject::tr("Fill with a number…"), "tensor_fill", [context, value, parent] { askFill(context, value, parent); });
-  add(QStringLiteral("open"), QObject::tr("Load from .npy…"), "tensor_load",
+  add({}, QStringLiteral("Fill with a number…"), "tensor_fill",
+      [context, value, parent] { askFill(context, value, parent); });
+  add(QStringLiteral("open"), QStringLiteral("Load from .npy…"), "tensor_load",
       [&wishes, value] { emit wishes.loadTensor(value, {}); });
-  add(QStringLiteral("save"), QObject::tr("Save as .npy…"), "tensor_save",
+  add(QStringLiteral("save"), QStringLiteral("Save as .npy…"), "tensor_save",
       [&wishes, value] { emit wishes.saveTensor(value); });
   menu->addSeparator();
   const auto* v = context.store.graph() ? context.store.graph()->value(value) : nullptr;
-  add({}, QObject::tr("Break when it holds a NaN"), "tensor_break", [&wishes, name = v ? v->name() : std::string()] {
+  add({}, QStringLiteral("Break when it holds a NaN"), "tensor_break", [&wishes, name = v ? v->name() : std::string()] {
     snapshot::Breakpoint b;
     b.set_predicate(name + " nan > 0");
     b.set_enabled(true);

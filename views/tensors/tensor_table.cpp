@@ -74,7 +74,8 @@ QVariant TensorTable::data(const QModelIndex& index, int role) const {
       QStringList place;
       for (const auto p : position(index)) place << QString::number(p);
       const QString element = QStringLiteral("[%1] = %2").arg(place.join(QStringLiteral(", ")), values_.text(at));
-      return editable_ ? element + '\n' + tr("Type to change it; Enter takes the number over, Esc leaves it") : element;
+      return editable_ ? element + '\n' + QStringLiteral("Type to change it; Enter takes the number over, Esc leaves it")
+                       : element;
     }
     case Qt::EditRole:
     case Qt::UserRole: return values_.text(at);
@@ -102,7 +103,8 @@ QVariant TensorTable::headerData(int section, Qt::Orientation orientation, int r
   const int axis = orientation == Qt::Vertical ? slice_.rowAxis : slice_.columnAxis;
   if (role == Qt::DisplayRole)
     return QString::number((axis < 0 ? 0 : slice_.begin[static_cast<std::size_t>(axis)]) + section);
-  if (role == Qt::ToolTipRole) return axis < 0 ? tr("The only entry") : tr("Index on axis %1").arg(axis);
+  if (role == Qt::ToolTipRole)
+    return axis < 0 ? QStringLiteral("The only entry") : QStringLiteral("Index on axis %1").arg(axis);
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   return {};
 }

@@ -30,7 +30,7 @@ QString draggedArray(const QMimeData& data) {
 }  // namespace
 
 TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("tensors"), tr("Tensor"), parent),
+    : View(context, QStringLiteral("tensors"), QStringLiteral("Tensor"), parent),
       operands_(new QComboBox),
       more_(new QToolButton),
       facts_(new ValueFacts(store())),
@@ -38,14 +38,14 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
       elements_(new ElementsPanel(context)) {
   const Metrics m = Metrics::current();
   setAcceptDrops(true);
-  operands_->setAccessibleName(tr("Inputs and outputs of the selected instruction"));
+  operands_->setAccessibleName(QStringLiteral("Inputs and outputs of the selected instruction"));
   operands_->setToolTip(operands_->accessibleName());
   operands_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   operands_->setMinimumContentsLength(8);
   more_->setIcon(icon(QStringLiteral("more")));
   more_->setObjectName(QStringLiteral("tensor_more"));
-  more_->setToolTip(tr("Watch, pin, compare, edit, load, save"));
-  more_->setAccessibleName(tr("Actions on this tensor"));
+  more_->setToolTip(QStringLiteral("Watch, pin, compare, edit, load, save"));
+  more_->setAccessibleName(QStringLiteral("Actions on this tensor"));
 
   auto* upper = new QWidget;
   auto* upperLayout = new QVBoxLayout(upper);
@@ -128,8 +128,9 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
 }
 
 QString TensorsView::emptyText() const {
-  if (!store().graph()) return tr("No model is open.\nOpen one (Ctrl+O) and select a node or a tensor.");
-  return value_ < 0 ? tr("No tensor is selected.\nSelect an instruction, a node or an edge of the graph.") : QString();
+  if (!store().graph()) return QStringLiteral("No model is open.\nOpen one (Ctrl+O) and select a node or a tensor.");
+  return value_ < 0 ? QStringLiteral("No tensor is selected.\nSelect an instruction, a node or an edge of the graph.")
+                    : QString();
 }
 
 void TensorsView::showEvent(QShowEvent* event) {
@@ -174,8 +175,8 @@ void TensorsView::fillOperands() {
     if (value >= 0)
       operands_->addItem(QStringLiteral("%1 %2   %3").arg(kind).arg(i).arg(names::value(*graph, value)), value);
   };
-  for (int i = 0; node && i < node->outputs_size(); ++i) add(tr("out"), i, node->outputs(i));
-  for (int i = 0; node && i < node->inputs_size(); ++i) add(tr("in"), i, node->inputs(i));
+  for (int i = 0; node && i < node->outputs_size(); ++i) add(QStringLiteral("out"), i, node->outputs(i));
+  for (int i = 0; node && i < node->inputs_size(); ++i) add(QStringLiteral("in"), i, node->inputs(i));
   const int at = operands_->findData(selection().selection().value);
   if (at < 0 && selection().selection().value >= 0) {
     operands_->insertItem(0, names::value(*graph, selection().selection().value), selection().selection().value);

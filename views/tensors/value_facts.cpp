@@ -28,64 +28,66 @@ void ValueFacts::showValue(int value) {
   if (tensor && !tensor->unavailable().empty()) {
     QString text = Details::text(format::visible(tensor->unavailable()));
     if (pending)
-      text = Details::text(tr("Not computed yet in step %1. ").arg(position.step())) +
-             Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
+      text = Details::text(QStringLiteral("Not computed yet in step %1. ").arg(position.step())) +
+             Details::command(QStringLiteral("runpast:%1").arg(producer), QStringLiteral("Run past %1").arg(producer));
     else if (tensor->elsewhere() && producer >= 0)
       text += QStringLiteral(". ") +
-              Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
+              Details::command(QStringLiteral("runpast:%1").arg(producer), QStringLiteral("Run past %1").arg(producer));
     else if (!tensor->elsewhere() && plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
-      text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), tr("Pin keeps it in the plan"));
+      text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), QStringLiteral("Pin keeps it in the plan"));
     notice(text);
   } else if (tensor && !tensor->current()) {
-    QString text = Details::text(tr("Values of step %1: ").arg(tensor->step()));
-    text += position.in_step() ? Details::text(tr("not computed yet in step %1. ").arg(position.step()))
-                               : Details::text(tr("the next step has not begun. "));
-    if (producer >= 0) text += Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
+    QString text = Details::text(QStringLiteral("Values of step %1: ").arg(tensor->step()));
+    text += position.in_step() ? Details::text(QStringLiteral("not computed yet in step %1. ").arg(position.step()))
+                               : Details::text(QStringLiteral("the next step has not begun. "));
+    if (producer >= 0)
+      text += Details::command(QStringLiteral("runpast:%1").arg(producer), QStringLiteral("Run past %1").arg(producer));
     notice(text);
   }
   title(names::value(*graph, value));
   if (tensor && tensor->unavailable().empty() && tensor->step() >= 0)
-    row(tr("Values"),
-        Details::text(tr("of step %1").arg(format::count(tensor->step()))) +
-            (tensor->step() == store_.presentStep() ? QString() : Details::quiet(tr("  not the present one"))));
-  row(tr("Shape, type"), Details::text(names::shapeAndType(*v)));
-  row(tr("Role"),
+    row(QStringLiteral("Values"),
+        Details::text(QStringLiteral("of step %1").arg(format::count(tensor->step()))) +
+            (tensor->step() == store_.presentStep() ? QString() : Details::quiet(QStringLiteral("  not the present one"))));
+  row(QStringLiteral("Shape, type"), Details::text(names::shapeAndType(*v)));
+  row(QStringLiteral("Role"),
       Details::text(names::role(*v)) + (v->trained_reason().empty()
                                             ? QString()
                                             : Details::quiet(QStringLiteral("  ") + format::visible(v->trained_reason()))));
   if (producer >= 0) {
     const auto* in = plan->instruction(producer);
-    row(tr("Made by"), Details::link(Selection::ofInstruction(producer),
-                                     QStringLiteral("%1 %2").arg(producer).arg(format::visible(in->op()))));
+    row(QStringLiteral("Made by"), Details::link(Selection::ofInstruction(producer),
+                                                 QStringLiteral("%1 %2").arg(producer).arg(format::visible(in->op()))));
   }
   const auto* buffer = plan ? plan->buffer(plan->bufferOfValue(value)) : nullptr;
   if (buffer) {
-    row(tr("Buffer"), Details::decision(*plan, *buffer));
-    row(tr("Lives"), Details::text(tr("%1 – %2").arg(buffer->first()).arg(buffer->last())) +
-                         Details::quiet(QStringLiteral("  ") + names::bufferClass(buffer->buffer_class())));
+    row(QStringLiteral("Buffer"), Details::decision(*plan, *buffer));
+    row(QStringLiteral("Lives"), Details::text(QStringLiteral("%1 – %2").arg(buffer->first()).arg(buffer->last())) +
+                                     Details::quiet(QStringLiteral("  ") + names::bufferClass(buffer->buffer_class())));
     if (const int next = plan->overwrittenBy(buffer->index()); next >= 0) {
-      row(tr("Reused"),
-          Details::text(tr("by ")) +
+      row(QStringLiteral("Reused"),
+          Details::text(QStringLiteral("by ")) +
               Details::link(Selection::ofInstruction(next),
                             QStringLiteral("%1 %2").arg(next).arg(format::visible(plan->instruction(next)->op()))) +
-              Details::quiet(tr("  after its last use")));
+              Details::quiet(QStringLiteral("  after its last use")));
     }
   }
   const int madeBy = graph->producer(value);
   if (const auto* node = graph->node(madeBy)) {
     if (const int forward = graph->forwardOf(madeBy); forward >= 0) {
-      row(tr("From"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)) +
-                          Details::quiet(tr("  by %1").arg(format::visible(node->provenance().pass()))));
+      row(QStringLiteral("From"),
+          Details::link(Selection::ofNode(forward), names::node(*graph, forward)) +
+              Details::quiet(QStringLiteral("  by %1").arg(format::visible(node->provenance().pass()))));
     }
     if (const QString source = names::source(node->provenance()); !source.isEmpty())
-      row(tr("Source"), Details::mono(source));
+      row(QStringLiteral("Source"), Details::mono(source));
   }
   QString tags;
   const auto has = [value](const std::vector<int>& list) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
-  if (has(store_.pinned())) tags += Details::tag(tr("pinned"), t.muted);
-  if (has(store_.watched())) tags += Details::tag(tr("watched"), t.muted);
+  if (has(store_.pinned())) tags += Details::tag(QStringLiteral("pinned"), t.muted);
+  if (has(store_.watched())) tags += Details::tag(QStringLiteral("watched"), t.muted);
   if (const auto* d = store_.determinism(madeBy); d && bitsOf(*d) != Bits::kSame)
     tags += Details::tag(format::visible(d->verdict()), t.warn);
   if (!tags.isEmpty()) paragraph(tags);

@@ -11,9 +11,22 @@
 #include "views/drawing/axis_ticks.h"
 
 namespace stepscope {
+namespace {
+
+QString workName(const TimelineWork& work) {
+  switch (work.record.kind()) {
+    case snapshot::DeviceRecord::COPY_IN: return QStringLiteral("copy to the device");
+    case snapshot::DeviceRecord::COPY_OUT: return QStringLiteral("copy from the device");
+    case snapshot::DeviceRecord::COPY_WITHIN: return QStringLiteral("copy within the device");
+    case snapshot::DeviceRecord::FILL: return QStringLiteral("fill");
+    default: return work.kernel.name().empty() ? QStringLiteral("kernel") : format::visible(work.kernel.name());
+  }
+}
+
+}  // namespace
 
 TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) {
-  setAccessibleName(tr("Timeline"));
+  setAccessibleName(QStringLiteral("Timeline"));
 }
 
 void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
@@ -113,7 +126,7 @@ void TimelineCanvas::hover(QPointF pixel, bool inside) {
 
 QString TimelineCanvas::nameOf(int instruction) const {
   const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
-  return in == nullptr ? tr("instruction %1").arg(instruction)
+  return in == nullptr ? QStringLiteral("instruction %1").arg(instruction)
                        : format::visible(in->label().empty() ? in->op() : in->label());
 }
 
@@ -123,22 +136,48 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
     const int step = stepAt(pixel);
     if (step < 0) return {};
     const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
-    return tr("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
-           (s.warmUp ? tr("\nwarm-up: the first step of its plan, left out of sums and statistics") : QString()) +
-           (s.hasLoss ? tr("\nloss %1").arg(format::number(s.loss)) : QString());
+    return QStringLiteral("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
+           (s.warmUp ? QStringLiteral("\nwarm-up: the first step of its plan, left out of sums and statistics")
+                     : QString()) +
+           (s.hasLoss ? QStringLiteral("\nloss %1").arg(format::number(s.loss)) : QString());
   }
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  if (s.work >= 0) return workTip(model_->work()[static_cast<std::size_t>(s.work)]);
   QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.instruction), nameOf(s.instruction)),
-                    tr("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
+                    QStringLiteral("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
   if (const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(s.instruction) : nullptr) {
     if (const QString rate = format::flopRate(in->flops(), s.end - s.begin); !rate.isEmpty()) lines << rate;
-    lines << tr("%1 read, %2 written · %3")
+    lines << QStringLiteral("%1 read, %2 written · %3")
                  .arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()),
                       format::visible(in->implementation()));
   }
-  lines << tr("step %1 · %2 after its begin")
+  lines << QStringLiteral("step %1 · %2 after its begin")
                .arg(model_->steps()[static_cast<std::size_t>(s.step)].step)
                .arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
+  return lines.join('\n');
+}
+
+QString TimelineCanvas::workTip(const TimelineWork& work) const {
+  const snapshot::DeviceRecord& r = work.record;
+  QStringList lines{workName(work),
+                    QStringLiteral("of instruction %1  %2").arg(format::count(work.instruction), nameOf(work.instruction)),
+                    QStringLiteral("%1 on stream %2 (%3)")
+                        .arg(format::time(r.end_ns() - r.begin_ns()))
+                        .arg(r.stream())
+                        .arg(format::timeExact(r.end_ns() - r.begin_ns()))};
+  if (r.called_ns() > 0)
+    lines << QStringLiteral("called in %1, waited %2 from there to its begin")
+                 .arg(format::time(r.returned_ns() - r.called_ns()), format::time(r.begin_ns() - r.returned_ns()));
+  if (r.bytes() > 0) lines << format::bytesExact(r.bytes());
+  if (const snapshot::DeviceKernel& k = work.kernel; k.blocks() > 0) {
+    lines << QStringLiteral("%1 blocks of %2 threads").arg(format::count(k.blocks())).arg(k.threads());
+    if (k.registers() > 0)
+      lines << QStringLiteral("%1 registers of a thread, %2 of shared memory")
+                   .arg(k.registers())
+                   .arg(format::bytes(k.shared_bytes()));
+    if (k.occupancy() > 0) lines << QStringLiteral("occupancy %1").arg(format::percent(k.occupancy(), 1));
+  }
+  lines << QStringLiteral("step %1").arg(model_->steps()[static_cast<std::size_t>(work.step)].step);
   return lines.join('\n');
 }
 
@@ -172,9 +211,14 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   p.drawLine(QPointF(0, top + high - 0.5), QPointF(width(), top + high - 0.5));
   const double unit = Metrics::current().unit, baseline = top + high / 2 + metrics.ascent() / 2 - 1.5;
   p.setPen(t.text);
-  p.drawText(QPointF(unit * 0.8, baseline), names::phase(row.phase));
+  using Kind = TimelineRow::Kind;
+  p.drawText(QPointF(unit * 0.8, baseline), row.kind == Kind::kCalls    ? QStringLiteral("Calls")
+                                            : row.kind == Kind::kStream ? QStringLiteral("Device")
+                                                                        : names::phase(row.phase));
   p.setPen(t.faint);
-  const QString thread = row.thread == 0 ? tr("main") : tr("stream %1").arg(row.thread - 1);
+  const QString thread = row.kind == Kind::kStream                     ? QStringLiteral("stream %1").arg(row.thread)
+                         : row.kind == Kind::kCalls || row.thread == 0 ? QStringLiteral("main")
+                                                                       : QStringLiteral("stream %1").arg(row.thread - 1);
   p.drawText(QPointF(area.left() - metrics.horizontalAdvance(thread) - 10, baseline), thread);
 
   p.save();
@@ -188,7 +232,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   for (double width = average; width < perPixel * 1.5 && level + 1 < static_cast<int>(row.levels.size()); width *= 4)
     ++level;
   std::vector<std::vector<QRectF>> batches(model_->categories().size());
-  std::vector<std::pair<QRectF, int>> wide;
+  std::vector<std::pair<QRectF, const TimelineSlice*>> wide;
   std::vector<QRectF> together;  // of the selected group
   const double y = top + 3, h = high - 6;
   if (level < 0) {
@@ -198,7 +242,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
       const QRectF r = rectOf(index, *it) & QRectF(area.left(), y, area.width(), h);
       if (r.isEmpty()) continue;
       batches[it->category].push_back(r);
-      if (r.width() > 30) wide.emplace_back(r, it->instruction);
+      if (r.width() > 30) wide.emplace_back(r, &*it);
       if (group_.contains(it->instruction)) together.push_back(r);
     }
   } else {
@@ -225,11 +269,13 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
     p.drawRects(batches[c].data(), static_cast<int>(batches[c].size()));
   }
   for (const QRectF& r : together) p.fillRect(QRectF(r.x(), y + h - 2, std::max(1.5, r.width()), 3), t.accent);
-  for (const auto& [r, instruction] : wide) {
-    const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
-    if (in == nullptr) continue;
+  for (const auto& [r, slice] : wide) {
+    const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(slice->instruction) : nullptr;
+    const QString name = slice->work >= 0 ? workName(model_->work()[static_cast<std::size_t>(slice->work)])
+                         : in != nullptr  ? format::visible(in->op())
+                                          : QString();
     p.setPen(t.text);
-    p.drawText(QPointF(r.x() + 4, baseline), text_.legible(format::visible(in->op()), r.width() - 7));
+    p.drawText(QPointF(r.x() + 4, baseline), text_.legible(name, r.width() - 7));
   }
   if (index == hoveredRow_ && hoveredSlice_ >= 0 && hoveredSlice_ < static_cast<int>(row.slices.size())) {
     p.setPen(QPen(t.text, 1));
@@ -254,26 +300,40 @@ void TimelineCanvas::paintArrows(QPainter& p, const Tokens& t) {
         model_->rows()[static_cast<std::size_t>(otherRow)].slices[static_cast<std::size_t>(otherSlice)];
     const QRectF b = rectOf(otherRow, to);
     const bool forward = from.begin <= to.begin;
-    const QPointF begin = forward ? QPointF(a.right(), a.center().y()) : QPointF(b.right(), b.center().y());
-    const QPointF end = forward ? QPointF(b.left(), b.center().y()) : QPointF(a.left(), a.center().y());
-    const double k = std::clamp((end.x() - begin.x()) * 0.4, 14.0, 160.0);
-    QPainterPath path(begin);
-    path.cubicTo(begin + QPointF(k, 0), end - QPointF(k, 0), end);
-    p.setPen(QPen(t.accent, 1.4));
-    p.setBrush(Qt::NoBrush);
-    p.drawPath(path);
-    const QPointF head[3] = {end, end + QPointF(-6, -3), end + QPointF(-6, 3)};
-    p.setPen(Qt::NoPen);
-    p.setBrush(t.accent);
-    p.drawConvexPolygon(head, 3);
+    paintArrow(p, t, forward ? a : b, forward ? b : a);
     p.setPen(QPen(t.accent, 1.2));
     p.setBrush(Qt::NoBrush);
     p.drawRect(b.adjusted(-0.5, -0.5, 0.5, 0.5));
+  }
+  for (const int i : model_->workOf(selected_)) {
+    const TimelineWork& work = model_->work()[static_cast<std::size_t>(i)];
+    const auto sliceOf = [&](int of, int slot) {
+      return rectOf(of, model_->rows()[static_cast<std::size_t>(of)].slices[static_cast<std::size_t>(slot)]);
+    };
+    const QRectF made = sliceOf(work.row, work.slice);
+    if (work.callRow >= 0) paintArrow(p, t, sliceOf(work.callRow, work.callSlice), made);
+    p.setPen(QPen(t.accent, 1.2));
+    p.setBrush(Qt::NoBrush);
+    p.drawRect(made.adjusted(-0.5, -0.5, 0.5, 0.5));
   }
   p.setPen(QPen(t.accent, 2));
   p.setBrush(Qt::NoBrush);
   p.drawRect(a.adjusted(-1, -1, 1, 1));
   p.restore();
+}
+
+void TimelineCanvas::paintArrow(QPainter& p, const Tokens& t, const QRectF& from, const QRectF& to) const {
+  const QPointF begin(from.right(), from.center().y()), end(to.left(), to.center().y());
+  const double k = std::clamp((end.x() - begin.x()) * 0.4, 14.0, 160.0);
+  QPainterPath path(begin);
+  path.cubicTo(begin + QPointF(k, 0), end - QPointF(k, 0), end);
+  p.setPen(QPen(t.accent, 1.4));
+  p.setBrush(Qt::NoBrush);
+  p.drawPath(path);
+  const QPointF head[3] = {end, end + QPointF(-6, -3), end + QPointF(-6, 3)};
+  p.setPen(Qt::NoPen);
+  p.setBrush(t.accent);
+  p.drawConvexPolygon(head, 3);
 }
 
 void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
@@ -306,7 +366,8 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
     p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
     if (step.warmUp) p.fillRect(r, QBrush(t.edge, Qt::BDiagPattern));
-    QString words = step.warmUp ? tr("step %1, warm-up").arg(step.step) : tr("step %1").arg(step.step);
+    QString words =
+        step.warmUp ? QStringLiteral("step %1, warm-up").arg(step.step) : QStringLiteral("step %1").arg(step.step);
     const QString time = format::time(step.end - step.begin);
     const bool both = r.width() > metrics.horizontalAdvance(words) + metrics.horizontalAdvance(time) + 22;
     // Hatching would run through the words.

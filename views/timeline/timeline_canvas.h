@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Paints a timeline: steps along the top, one row per thread and phase, arrows from a forward slice to its gradients. Knows
+// Paints a timeline: steps along the top, one row per thread and phase, arrows from a forward slice to its gradients and
+// from the calls of the selected instruction to what they put on a stream. Knows
 // no store; TimelineView connects it. Dragging in the rows picks a range of time, dragging in the ruler moves.
 #pragma once
 
@@ -51,6 +52,8 @@ class TimelineCanvas : public AxisCanvas {
   void paintRuler(QPainter& p, const Tokens& t);
   void paintArrows(QPainter& p, const Tokens& t);
   void paintRange(QPainter& p, const Tokens& t);
+  void paintArrow(QPainter& p, const Tokens& t, const QRectF& from, const QRectF& to) const;
+  QString workTip(const TimelineWork& work) const;
   QRectF rectOf(int row, const TimelineSlice& slice) const;
   QString nameOf(int instruction) const;
 

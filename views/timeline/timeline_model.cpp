@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 namespace stepscope {
 namespace {
@@ -64,7 +65,8 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
     if (*it && (*it)->spans_size() > 0) used.push_back(it->get());
   }
   std::reverse(used.begin(), used.end());
-  std::map<std::pair<int, int>, TimelineRow> rows;
+  using Kind = TimelineRow::Kind;
+  std::map<std::tuple<Kind, int, int>, TimelineRow> rows;
   bool first = true;
   for (const snapshot::StepRecord* record : used) {
     const int step = static_cast<int>(model->steps_.size());
@@ -78,12 +80,35 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
       if (span.end_ns() < span.begin_ns()) continue;  // a clock that went backwards says nothing
       const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(span.instruction()) : nullptr;
       const int phase = in != nullptr ? in->phase() : snapshot::FORWARD;
-      TimelineRow& row = rows[{span.thread(), phase}];
+      TimelineRow& row = rows[{Kind::kInstructions, span.thread(), phase}];
       row.thread = span.thread();
       row.phase = static_cast<snapshot::Phase>(phase);
-      row.slices.push_back({span.begin_ns(), span.end_ns(), span.instruction(), step, categoryOf(span.node())});
+      row.slices.push_back({span.begin_ns(), span.end_ns(), span.instruction(), step, -1, categoryOf(span.node())});
       entry.begin = std::min(entry.begin, span.begin_ns());
       entry.end = std::max(entry.end, span.end_ns());
+    }
+    const snapshot::DeviceWork& device = record->device();
+    for (const auto& made : device.records()) {
+      if (made.end_ns() < made.begin_ns()) continue;
+      const int work = static_cast<int>(model->work_.size());
+      const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(made.instruction()) : nullptr;
+      const std::uint8_t category = categoryOf(in != nullptr ? in->node() : -1);
+      TimelineWork& of = model->work_.emplace_back();
+      of.record = made;
+      if (made.kernel() >= 0 && made.kernel() < device.kernels_size()) of.kernel = device.kernels(made.kernel());
+      of.step = step;
+      of.instruction = made.instruction();
+      const auto put = [&](Kind kind, int number, std::int64_t begin, std::int64_t end) {
+        TimelineRow& row = rows[{kind, number, 0}];
+        row.kind = kind;
+        row.thread = number;
+        row.slices.push_back({begin, end, made.instruction(), step, work, category});
+        entry.begin = std::min(entry.begin, begin);
+        entry.end = std::max(entry.end, end);
+      };
+      if (made.called_ns() > 0 && made.returned_ns() >= made.called_ns())
+        put(Kind::kCalls, 0, made.called_ns(), made.returned_ns());
+      put(Kind::kStream, made.stream(), made.begin_ns(), made.end_ns());
     }
     model->begin_ = first ? entry.begin : std::min(model->begin_, entry.begin);
     model->end_ = first ? entry.end : std::max(model->end_, entry.end);
@@ -99,6 +124,13 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
       row.slices[i].end = std::min(row.slices[i].end, row.slices[i + 1].begin);
     model->count_ += static_cast<std::int64_t>(row.slices.size());
     addLevels(row);
+    const int at = static_cast<int>(model->rows_.size());
+    for (std::size_t i = 0; i < row.slices.size(); ++i) {
+      if (row.slices[i].work < 0) continue;
+      TimelineWork& work = model->work_[static_cast<std::size_t>(row.slices[i].work)];
+      (row.kind == Kind::kCalls ? work.callRow : work.row) = at;
+      (row.kind == Kind::kCalls ? work.callSlice : work.slice) = static_cast<int>(i);
+    }
     model->rows_.push_back(std::move(row));
   }
   model->findWork();
@@ -152,6 +184,7 @@ int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {
 bool TimelineModel::find(int instruction, int* row, int* slice) const {
   int best = -1;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (rows_[r].kind != TimelineRow::Kind::kInstructions) continue;
     for (std::size_t i = rows_[r].slices.size(); i-- > 0;) {
       const TimelineSlice& s = rows_[r].slices[i];
       if (s.instruction != instruction || s.step <= best) continue;
@@ -162,6 +195,17 @@ bool TimelineModel::find(int instruction, int* row, int* slice) const {
     }
   }
   return best >= 0;
+}
+
+std::vector<int> TimelineModel::workOf(int instruction) const {
+  std::vector<int> found;
+  for (std::size_t i = work_.size(); i-- > 0;) {
+    if (work_[i].instruction != instruction) continue;
+    if (!found.empty() && work_[i].step != work_[static_cast<std::size_t>(found.front())].step) break;
+    found.push_back(static_cast<int>(i));
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace stepscope

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Recorded spans as rows of slices, one row per thread and phase, with a mipmap so that a frame costs what is seen.
+// Recorded spans as rows of slices, one row per thread and phase, with a mipmap so that a frame costs what is seen. What a
+// device recorded of itself has rows below: the calls that put work on its streams, and a row per stream.
 //
 // Level 0 holds the slices; level k joins 4^k neighbours into one entry with the sum of their busy time and the category
 // that took most of it. Immutable; made off the GUI thread from snapshots. Times are nanoseconds of the worker's clock.
@@ -19,6 +20,7 @@ struct TimelineSlice {
   std::int64_t begin = 0, end = 0;
   int instruction = -1;
   int step = 0;               // index into steps()
+  int work = -1;              // index into work(): a call, or what it put on a stream; -1: an instruction
   std::uint8_t category = 0;  // index into categories()
 };
 
@@ -29,7 +31,9 @@ struct SliceGroup {  // of a mipmap level
 };
 
 struct TimelineRow {
-  int thread = 0;
+  enum class Kind { kInstructions, kCalls, kStream };
+  Kind kind = Kind::kInstructions;
+  int thread = 0;  // kStream: its number
   snapshot::Phase phase = snapshot::FORWARD;
   std::vector<TimelineSlice> slices;            // by begin, not overlapping
   std::vector<std::vector<SliceGroup>> levels;  // levels[k] joins 4^(k+1) slices
@@ -40,6 +44,14 @@ struct TimelineStep {
   double loss = 0;
   bool hasLoss = false;
   bool warmUp = false;
+};
+
+// A kernel, copy or fill with its call. Row and slice of each; -1: the call is not known.
+struct TimelineWork {
+  snapshot::DeviceRecord record;
+  snapshot::DeviceKernel kernel;  // empty for a copy or fill
+  int step = 0, instruction = -1;
+  int callRow = -1, callSlice = -1, row = -1, slice = -1;
 };
 
 using StepPtrs = std::vector<std::shared_ptr<const snapshot::StepRecord>>;
@@ -63,14 +75,20 @@ class TimelineModel {
   std::int64_t workEnd() const { return workEnd_; }
   std::int64_t waiting() const { return waiting_; }  // the sum of such waits
 
+  const std::vector<TimelineWork>& work() const { return work_; }
+  // What an instruction put on streams in the newest step that has it: indices into work().
+  std::vector<int> workOf(int instruction) const;
+
   // The slice of a row at a time; -1.
   int at(const TimelineRow& row, std::int64_t ns) const;
-  // Row and slice of an instruction in the newest step that has it; false when there is none.
+  // Row and slice of an instruction, not of what it put on a stream, in the newest step that has it; false when there is
+  // none.
   bool find(int instruction, int* row, int* slice) const;
 
  private:
   std::vector<TimelineRow> rows_;
   std::vector<TimelineStep> steps_;
+  std::vector<TimelineWork> work_;
   std::vector<std::string> categories_;
   std::shared_ptr<const PlanSnapshot> plan_;
   void findWork();

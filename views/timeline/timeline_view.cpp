@@ -13,7 +13,7 @@ constexpr int kRefresh = 120;  // milliseconds between two models while a run re
 }
 
 TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("timeline"), tr("Timeline"), parent) {
+    : View(context, QStringLiteral("timeline"), QStringLiteral("Timeline"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new TimelineCanvas(this);
@@ -64,19 +64,19 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
     if (canvas_->sliceAt(pixel, &row, &slice)) {
       const int instruction =
           canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction;
-      menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this,
+      menu.addAction(QStringLiteral("Select instruction %1").arg(format::count(instruction)), this,
                      [this, instruction] { selection().select(Selection::ofInstruction(instruction)); });
-      menu.addAction(tr("Run to %1").arg(format::count(instruction)), this,
+      menu.addAction(QStringLiteral("Run to %1").arg(format::count(instruction)), this,
                      [this, instruction] { emit wishes().runTo(instruction); })
           ->setEnabled(!store().readOnly());
     }
     if (selection().rangeEnd() > selection().rangeBegin()) {
-      menu.addAction(tr("Zoom to the range\tR"), this, [this] {
+      menu.addAction(QStringLiteral("Zoom to the range\tR"), this, [this] {
         canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd()));
       });
-      menu.addAction(tr("Forget the range\tEsc"), this, [this] { selection().setRange(0, 0); });
+      menu.addAction(QStringLiteral("Forget the range\tEsc"), this, [this] { selection().setRange(0, 0); });
     }
-    menu.addAction(tr("Show all\tSpace"), this, [this] { fitAll(); });
+    menu.addAction(QStringLiteral("Show all\tSpace"), this, [this] { fitAll(); });
     menu.exec(at);
   });
   canvas_->setRange(selection().rangeBegin(), selection().rangeEnd());
@@ -89,17 +89,19 @@ QString TimelineView::headerText() const {
   const auto& model = canvas_->model();
   if (!model || model->steps().empty()) return {};
   const auto steps = static_cast<std::int64_t>(model->steps().size());
-  const QString text = (steps == 1 ? tr("%1 step · %2 spans") : tr("%1 steps · %2 spans"))
+  const QString text = (steps == 1 ? QStringLiteral("%1 step · %2 spans") : QStringLiteral("%1 steps · %2 spans"))
                            .arg(format::count(steps), format::count(model->sliceCount()));
-  return model->waiting() > 0 ? tr("%1 · %2 waiting").arg(text, format::time(model->waiting())) : text;
+  return model->waiting() > 0 ? QStringLiteral("%1 · %2 waiting").arg(text, format::time(model->waiting())) : text;
 }
 
 QString TimelineView::emptyText() const {
   const auto& all = store().steps();  // the newest ones have spans, if any
   if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; })) return {};
   return store().steps().empty()
-             ? tr("Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
-             : tr("The steps of this run were recorded without instruction times. Turn recording on and run a step.");
+             ? QStringLiteral(
+                   "Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
+             : QStringLiteral(
+                   "The steps of this run were recorded without instruction times. Turn recording on and run a step.");
 }
 
 void TimelineView::rebuild() {

@@ -23,26 +23,28 @@ constexpr std::size_t kMostMarks = 16;
 }  // namespace
 
 TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("training"), tr("Training"), parent),
+    : View(context, QStringLiteral("training"), QStringLiteral("Training"), parent),
       controls_(new QWidget(this)),
       logarithmic_(new QToolButton),
       smooth_(new QToolButton),
       plot_(new QCustomPlot) {
   auto* line = new QHBoxLayout(controls_);
   line->setContentsMargins(0, 0, 0, 0);
-  for (auto [button, text] : {std::pair(logarithmic_, tr("Log")), std::pair(smooth_, tr("Smooth"))}) {
+  for (auto [button, text] :
+       {std::pair(logarithmic_, QStringLiteral("Log")), std::pair(smooth_, QStringLiteral("Smooth"))}) {
     button->setCheckable(true);
     button->setText(text);
   }
   line->addWidget(logarithmic_);
   line->addWidget(smooth_);
   controls_->hide();
-  smooth_->setToolTip(tr("Mean over a tenth of the steps, as many before as after; the measured loss stays behind it"));
-  logarithmic_->setToolTip(tr("Logarithmic axis of the loss"));
+  smooth_->setToolTip(
+      QStringLiteral("Mean over a tenth of the steps, as many before as after; the measured loss stays behind it"));
+  logarithmic_->setToolTip(QStringLiteral("Logarithmic axis of the loss"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(plot_);
-  plot_->setAccessibleName(tr("Loss, learning rate and gradient norm over steps"));
+  plot_->setAccessibleName(QStringLiteral("Loss, learning rate and gradient norm over steps"));
   plot_->setMinimumHeight(60);
 
   // Loss above, gradient norm and learning rate below on axes of their own.
@@ -56,10 +58,10 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   plot_->plotLayout()->setRowStretchFactor(0, 2);
   auto* group = new QCPMarginGroup(plot_);
   for (auto* rect : {upper, lower}) rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
-  upper->axis(QCPAxis::atLeft)->setLabel(tr("loss"));
-  lower->axis(QCPAxis::atLeft)->setLabel(tr("gradient norm"));
-  lower->axis(QCPAxis::atRight)->setLabel(tr("learning rate"));
-  lower->axis(QCPAxis::atBottom)->setLabel(tr("step"));
+  upper->axis(QCPAxis::atLeft)->setLabel(QStringLiteral("loss"));
+  lower->axis(QCPAxis::atLeft)->setLabel(QStringLiteral("gradient norm"));
+  lower->axis(QCPAxis::atRight)->setLabel(QStringLiteral("learning rate"));
+  lower->axis(QCPAxis::atBottom)->setLabel(QStringLiteral("step"));
   upper->axis(QCPAxis::atBottom)->setTickLabels(false);
   for (auto* rect : {upper, lower}) countWhole(*rect->axis(QCPAxis::atBottom));
   fitTicks(*plot_);
@@ -92,21 +94,23 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     if (series.empty()) return;
     const std::size_t at = series.nearest(loss_->keyAxis()->pixelToCoord(event->position().x()));
     const std::int64_t step = series.step()[at];
-    QString text = tr("step %1").arg(step);
-    if (!std::isnan(series.loss()[at])) text += tr("\nloss %1").arg(format::numberExact(series.loss()[at]));
-    text += tr("\nlearning rate %1").arg(format::number(series.rate()[at]));
+    QString text = QStringLiteral("step %1").arg(step);
+    if (!std::isnan(series.loss()[at])) text += QStringLiteral("\nloss %1").arg(format::numberExact(series.loss()[at]));
+    text += QStringLiteral("\nlearning rate %1").arg(format::number(series.rate()[at]));
     if (!std::isnan(series.norm()[at]))
-      text += tr("\ngradient norm before clipping %1").arg(format::number(series.norm()[at]));
-    text += tr("\n%1").arg(format::time(series.ns()[at]));
-    if (series.cpuNs()[at] > 0) text += tr(", processor time %1").arg(format::time(series.cpuNs()[at]));
+      text += QStringLiteral("\ngradient norm before clipping %1").arg(format::number(series.norm()[at]));
+    text += QStringLiteral("\n%1").arg(format::time(series.ns()[at]));
+    if (series.cpuNs()[at] > 0) text += QStringLiteral(", processor time %1").arg(format::time(series.cpuNs()[at]));
     // More is known of those whose record is at hand.
     const auto& records = store().steps();
     const auto record = std::lower_bound(records.begin(), records.end(), step,
                                          [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
     if (record != records.end() && (*record)->step() == step) {
       const auto& s = **record;
-      text += tr("%1, %2").arg(s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
-      if (s.recording_ns() > 0) text += tr("\n%1 of it took batch and statistics").arg(format::time(s.recording_ns()));
+      text +=
+          QStringLiteral("%1, %2").arg(s.warm_up() ? QStringLiteral(", warm-up") : QString(), format::visible(s.batch()));
+      if (s.recording_ns() > 0)
+        text += QStringLiteral("\n%1 of it took batch and statistics").arg(format::time(s.recording_ns()));
     }
     cursor_->point1->setCoords(static_cast<double>(step), 0);
     cursor_->point2->setCoords(static_cast<double>(step), 1);
@@ -148,13 +152,14 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
 
 QString TrainingView::headerText() const {
   const auto steps = static_cast<std::int64_t>(store().series().size());
-  return steps == 0 ? QString() : (steps == 1 ? tr("%1 step") : tr("%1 steps")).arg(format::count(steps));
+  return steps == 0 ? QString()
+                    : (steps == 1 ? QStringLiteral("%1 step") : QStringLiteral("%1 steps")).arg(format::count(steps));
 }
 
 QString TrainingView::emptyText() const {
   if (!store().steps().empty()) return {};
-  return store().plan() ? tr("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).")
-                        : tr("No model is open.\nOpen one (Ctrl+O) and train: its loss appears here.");
+  return store().plan() ? QStringLiteral("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).")
+                        : QStringLiteral("No model is open.\nOpen one (Ctrl+O) and train: its loss appears here.");
 }
 
 void TrainingView::colour() {
@@ -234,7 +239,7 @@ void TrainingView::refill() {
   QCPAxisRect* lower = plot_->axisRect(1);
   rate_->setValueAxis(lower->axis(hasNorm ? QCPAxis::atRight : QCPAxis::atLeft));
   lower->axis(QCPAxis::atRight)->setVisible(hasNorm);
-  lower->axis(QCPAxis::atLeft)->setLabel(hasNorm ? tr("gradient norm") : tr("learning rate"));
+  lower->axis(QCPAxis::atLeft)->setLabel(hasNorm ? QStringLiteral("gradient norm") : QStringLiteral("learning rate"));
   const bool few = n < 60;
   for (auto* g : {loss_, norm_, rate_})
     g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
@@ -251,7 +256,7 @@ void TrainingView::mark() {
   std::map<std::int64_t, QString> found;
   for (const auto& alert : store().alerts())
     if (alert.step() >= 0 && (alert.code() == "nan" || alert.code() == "inf") && found.size() < kMostMarks)
-      found.emplace(alert.step(), alert.code() == "nan" ? tr("NaN") : tr("Inf"));
+      found.emplace(alert.step(), alert.code() == "nan" ? QStringLiteral("NaN") : QStringLiteral("Inf"));
   QCPAxisRect* upper = plot_->axisRect(0);
   for (const auto& [step, name] : found) {
     auto* line = new QCPItemStraightLine(plot_);
@@ -273,7 +278,7 @@ void TrainingView::mark() {
     const bool late = !store().series().empty() && 2 * step > store().series().step().back();
     text->setPositionAlignment(Qt::AlignTop | (late ? Qt::AlignRight : Qt::AlignLeft));
     text->setPadding(QMargins(3, 0, 3, 0));
-    text->setText(tr("%1 in step %2").arg(name).arg(step));
+    text->setText(QStringLiteral("%1 in step %2").arg(name).arg(step));
     text->setFont(smallFont());
     marks_.push_back(line);
     markTexts_.push_back(text);

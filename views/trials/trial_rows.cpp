@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/trials/trial_rows.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
 
@@ -9,8 +8,6 @@
 
 namespace stepscope::trials {
 namespace {
-
-QString tr(const char* text) { return QCoreApplication::translate("stepscope::trials", text); }
 
 qint64 whole(double x) { return std::isfinite(x) ? static_cast<qint64>(std::clamp(x, -9e18, 9e18)) : 0; }
 
@@ -24,16 +21,18 @@ TableCell verdictCell(const snapshot::Trial& t, bool running) {
     c.role = QString::fromLatin1(role);
     return c;
   };
-  if (t.identical()) return cell(tr("no effect"), 3, "faint", format::visible(t.note()));
-  if (t.verdict() == "failed") return cell(tr("failed"), 5, "error", format::visible(t.note()));
+  if (t.identical()) return cell(QStringLiteral("no effect"), 3, "faint", format::visible(t.note()));
+  if (t.verdict() == "failed") return cell(QStringLiteral("failed"), 5, "error", format::visible(t.note()));
   if (running || t.verdict().empty())
-    return cell(tr("…"), 4, "muted", tr("Verdicts are given when all are measured: they are corrected for all of them"));
-  const QString p = tr("p = %1, corrected for all of them by Holm's method; a verdict needs at most 0.05, and an interval "
-                       "that lies 1 % or more away from 1")
+    return cell(QStringLiteral("…"), 4, "muted",
+                QStringLiteral("Verdicts are given when all are measured: they are corrected for all of them"));
+  const QString p = QStringLiteral(
+                        "p = %1, corrected for all of them by Holm's method; a verdict needs at most 0.05, and an interval "
+                        "that lies 1 % or more away from 1")
                         .arg(format::number(t.adjusted_p(), 2));
-  if (t.verdict() == "faster") return cell(tr("▼ faster"), 0, "ok", p);
-  if (t.verdict() == "slower") return cell(tr("▲ slower"), 2, "warn", p);
-  return cell(tr("= same"), 1, "muted", p);
+  if (t.verdict() == "faster") return cell(QStringLiteral("▼ faster"), 0, "ok", p);
+  if (t.verdict() == "slower") return cell(QStringLiteral("▲ slower"), 2, "warn", p);
+  return cell(QStringLiteral("= same"), 1, "muted", p);
 }
 
 TableCell timeCell(double ns) {
@@ -45,15 +44,15 @@ TableCell peakCell(const snapshot::Trial& t) {
   if (t.peak_after() == 0) return {};
   // Where both read alike, what lies between them is said.
   const QString was = format::bytes(t.peak_before()), is = format::bytes(t.peak_after());
-  TableCell cell(t.peak_before() == t.peak_after() ? tr("same")
+  TableCell cell(t.peak_before() == t.peak_after() ? QStringLiteral("same")
                  : was == is                       ? format::bytesDifference(t.peak_after() - t.peak_before())
                                                    : QStringLiteral("%1 → %2").arg(was, is),
                  QVariant::fromValue<qint64>(t.peak_after() - t.peak_before()));
-  cell.tip = tr("Planned: %1 → %2 (%3)")
+  cell.tip = QStringLiteral("Planned: %1 → %2 (%3)")
                  .arg(format::bytesExact(t.peak_before()), format::bytesExact(t.peak_after()),
-                      t.peak_before() == t.peak_after() ? tr("the same") : format::change(before, after));
+                      t.peak_before() == t.peak_after() ? QStringLiteral("the same") : format::change(before, after));
   if (t.measured_peak_after() > 0)
-    cell.tip += tr("\nTouched by the rounds: %1 → %2")
+    cell.tip += QStringLiteral("\nTouched by the rounds: %1 → %2")
                     .arg(format::bytesExact(t.measured_peak_before()), format::bytesExact(t.measured_peak_after()));
   cell.role = was == is                          ? QStringLiteral("faint")
               : t.peak_after() < t.peak_before() ? QStringLiteral("ok")
@@ -64,21 +63,23 @@ TableCell peakCell(const snapshot::Trial& t) {
 TableCell parityCell(const snapshot::TrialParity& p) {
   TableCell cell;
   if (!p.compared()) {
-    cell = {tr("not compared"), 1e302, format::visible(p.unavailable())};
+    cell = {QStringLiteral("not compared"), 1e302, format::visible(p.unavailable())};
     cell.role = QStringLiteral("faint");
     return cell;
   }
   if (p.bits()) {
-    cell = {tr("same bits"), -1.0, tr("Loss, every gradient and every parameter after the step have the same bits")};
+    cell = {QStringLiteral("same bits"), -1.0,
+            QStringLiteral("Loss, every gradient and every parameter after the step have the same bits")};
     cell.role = QStringLiteral("ok");
     return cell;
   }
   const double error = p.gradient_relative();
-  cell = {std::isfinite(error) ? tr("off by %1").arg(format::number(error, 2)) : tr("not finite"),
+  cell = {std::isfinite(error) ? QStringLiteral("off by %1").arg(format::number(error, 2)) : QStringLiteral("not finite"),
           std::isfinite(error) ? error : 1e301};
   cell.tip =
-      tr("Gradients: %1 as a share of their norm (%2 at most), cosine %3, the worst is %4\nLoss: %5, parameters after "
-         "the step: %6 of their norm")
+      QStringLiteral(
+          "Gradients: %1 as a share of their norm (%2 at most), cosine %3, the worst is %4\nLoss: %5, parameters after "
+          "the step: %6 of their norm")
           .arg(format::number(error, 3), format::number(p.gradient(), 3), format::number(p.cosine(), 6),
                format::visible(p.worst()), format::number(p.loss(), 3), format::number(p.parameter_relative(), 3));
   if (!p.unavailable().empty()) cell.tip += '\n' + format::visible(p.unavailable());
@@ -94,16 +95,20 @@ std::vector<TableColumn> columns(double first, double last) {
   };
   const auto number = [](const QString& title, const QString& tip) { return TableColumn{title, tip, true, 6}; };
   return {
-      text(tr("Change"), tr("The option and its values; (nothing): the plan next to itself, made twice"), 17),
-      text(tr("Verdict"), tr("faster, slower, or no difference that was found"), 6),
-      number(tr("Ratio"), tr("Time after by time before: the median of the rounds. Below 1 is faster")),
-      text(tr("95 % interval, %1 to %2").arg(format::number(first, 2), format::number(last, 2)),
-           tr("Where the ratio lies with 95 %: bar, median as a tick, the line is 1. All rows have one logarithmic axis"),
+      text(QStringLiteral("Change"),
+           QStringLiteral("The option and its values; (nothing): the plan next to itself, made twice"), 17),
+      text(QStringLiteral("Verdict"), QStringLiteral("faster, slower, or no difference that was found"), 6),
+      number(QStringLiteral("Ratio"),
+             QStringLiteral("Time after by time before: the median of the rounds. Below 1 is faster")),
+      text(QStringLiteral("95 % interval, %1 to %2").arg(format::number(first, 2), format::number(last, 2)),
+           QStringLiteral(
+               "Where the ratio lies with 95 %: bar, median as a tick, the line is 1. All rows have one logarithmic axis"),
            14),
-      number(tr("Before"), tr("Median time of a step as it is, in the rounds of this pair")),
-      number(tr("After"), tr("Median time of a step with the option changed")),
-      number(tr("Peak"), tr("Memory of the step, planned: as it is and with the option changed")),
-      text(tr("Numbers"), tr("How far the first step of both plans agrees: gradients, as a share of their norm"), 8)};
+      number(QStringLiteral("Before"), QStringLiteral("Median time of a step as it is, in the rounds of this pair")),
+      number(QStringLiteral("After"), QStringLiteral("Median time of a step with the option changed")),
+      number(QStringLiteral("Peak"), QStringLiteral("Memory of the step, planned: as it is and with the option changed")),
+      text(QStringLiteral("Numbers"),
+           QStringLiteral("How far the first step of both plans agrees: gradients, as a share of their norm"), 8)};
 }
 
 QString change(const snapshot::Trial& t) {
@@ -111,7 +116,7 @@ QString change(const snapshot::Trial& t) {
   const bool size = t.option().ends_with(".budget") || t.option().ends_with(".limit");
   const auto value = [size](const std::string& v) {
     const auto bytes = size ? format::bytesOf(QString::fromStdString(v)) : std::nullopt;
-    return v.empty() || (bytes && *bytes == 0) ? tr("none") : bytes ? format::bytes(*bytes) : format::visible(v);
+    return v.empty() || (bytes && *bytes == 0) ? QStringLiteral("none") : bytes ? format::bytes(*bytes) : format::visible(v);
   };
   return QStringLiteral("%1  %2 → %3").arg(format::visible(t.option()), value(t.from()), value(t.to()));
 }
@@ -133,10 +138,11 @@ std::vector<TableRow> rows(const snapshot::TrialsReport& report, bool running) {
     if (isNothing(t) || t.identical()) what.role = QStringLiteral("muted");
     row.cells = {what, verdictCell(t, running)};
     if (t.rounds() > 0) {
-      row.cells.push_back({format::number(t.ratio(), 4), t.ratio(), tr("%1 rounds").arg(t.rounds())});
-      row.cells.push_back(
-          {QString(), t.ratio(),
-           tr("%1 to %2, %3 rounds").arg(format::number(t.low(), 4), format::number(t.high(), 4)).arg(t.rounds())});
+      row.cells.push_back({format::number(t.ratio(), 4), t.ratio(), QStringLiteral("%1 rounds").arg(t.rounds())});
+      row.cells.push_back({QString(), t.ratio(),
+                           QStringLiteral("%1 to %2, %3 rounds")
+                               .arg(format::number(t.low(), 4), format::number(t.high(), 4))
+                               .arg(t.rounds())});
       row.cells.push_back(timeCell(t.median_ns_before()));
       row.cells.push_back(timeCell(t.median_ns_after()));
     } else {
@@ -164,24 +170,25 @@ QString summary(const snapshot::TrialsReport& report, bool running, QString* rol
     same += t.verdict() == "same" && !t.identical();
   }
   const int tried = report.trials_size() - nothing;
-  if (running) return tr("%1 tried so far").arg(tried);
-  QString text = tr("%1 faster, %2 slower, %3 without a difference, %4 without an effect on the plan")
+  if (running) return QStringLiteral("%1 tried so far").arg(tried);
+  QString text = QStringLiteral("%1 faster, %2 slower, %3 without a difference, %4 without an effect on the plan")
                      .arg(faster)
                      .arg(slower)
                      .arg(same)
                      .arg(identical);
-  if (failed > 0) text += tr(", %1 failed").arg(failed);
-  if (nothing > 0) text += tr(". The plan next to itself: %1 of %2 called different").arg(found).arg(nothing);
-  if (found > 0) text += tr(": something else keeps the machine busy, small differences mean nothing");
+  if (failed > 0) text += QStringLiteral(", %1 failed").arg(failed);
+  if (nothing > 0) text += QStringLiteral(". The plan next to itself: %1 of %2 called different").arg(found).arg(nothing);
+  if (found > 0) text += QStringLiteral(": something else keeps the machine busy, small differences mean nothing");
   if (report.batches() > 0)
-    text += tr(". Step %1, %2")
+    text += QStringLiteral(". Step %1, %2")
                 .arg(report.step())
-                .arg(report.batches() == 1 ? tr("one batch") : tr("%1 batches in turns").arg(report.batches()));
+                .arg(report.batches() == 1 ? QStringLiteral("one batch")
+                                           : QStringLiteral("%1 batches in turns").arg(report.batches()));
   if (found > 0) *role = QStringLiteral("warn");
   if (!report.cancelled()) return text;
   *role = QStringLiteral("warn");
-  return (report.candidates() > 0 ? tr("Cancelled: %1 of %2 were tried. ").arg(tried).arg(report.candidates())
-                                  : tr("Cancelled: %1 were tried. ").arg(tried)) +
+  return (report.candidates() > 0 ? QStringLiteral("Cancelled: %1 of %2 were tried. ").arg(tried).arg(report.candidates())
+                                  : QStringLiteral("Cancelled: %1 were tried. ").arg(tried)) +
          text;
 }
 

@@ -37,12 +37,14 @@ QSpinBox* numberField(const char* id, const QString& name, const QString& none, 
 }  // namespace
 
 TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("trials"), tr("Optimisations: trials"), parent),
+    : View(context, QStringLiteral("trials"), QStringLiteral("Optimisations: trials"), parent),
       only_(new QLineEdit),
-      rounds_(numberField("trials_rounds", tr("Rounds"), tr("Rounds: 25 or 12"), kFewestRounds, kMostRounds, tr(" rounds"))),
-      seconds_(numberField("trials_seconds", tr("Seconds"), tr("No time limit"), 1, kMostSeconds, tr(" s in all"))),
+      rounds_(numberField("trials_rounds", QStringLiteral("Rounds"), QStringLiteral("Rounds: 25 or 12"), kFewestRounds,
+                          kMostRounds, QStringLiteral(" rounds"))),
+      seconds_(numberField("trials_seconds", QStringLiteral("Seconds"), QStringLiteral("No time limit"), 1, kMostSeconds,
+                           QStringLiteral(" s in all"))),
       start_(new QPushButton),
-      apply_(new QPushButton(tr("Apply"))),
+      apply_(new QPushButton(QStringLiteral("Apply"))),
       why_(new QToolButton),
       summary_(textLine("", "trials_summary")),
       stale_(textLine("warn", "trials_stale")),
@@ -70,7 +72,7 @@ TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
   all->addWidget(makeControls());
   all->addWidget(halves_, 1);
 
-  OptionTrials& trials = store().findings().trials();
+  const OptionTrials& trials = store().findings().trials();
   connect(&trials, &OptionTrials::changed, this, &TrialsView::takeReport);
   connect(start_, &QPushButton::clicked, this, [this, &trials] {
     if (trials.running())
@@ -112,7 +114,7 @@ void TrialsView::makeTable() {
   sorted_->sort(-1);  // as they are ranked, until a header is clicked
   table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   table_->setObjectName(QStringLiteral("trials_list"));
-  table_->setAccessibleName(tr("Options, the fastest first"));
+  table_->setAccessibleName(QStringLiteral("Options, the fastest first"));
   table_->setSelectionMode(QAbstractItemView::SingleSelection);
   table_->setItemDelegateForColumn(trials::kInterval, intervals_);
 }
@@ -124,22 +126,22 @@ QWidget* TrialsView::makeControls() {
   rows->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
   rows->setSpacing(qRound(0.35 * m.unit));
   only_->setObjectName(QStringLiteral("trials_only"));
-  only_->setAccessibleName(tr("Which changes"));
-  only_->setPlaceholderText(tr("All changes; or a pattern, pass\\.fuse"));
-  only_->setToolTip(tr("A regular expression, searched in OPTION=VALUE: only those changes are tried"));
+  only_->setAccessibleName(QStringLiteral("Which changes"));
+  only_->setPlaceholderText(QStringLiteral("All changes; or a pattern, pass\\.fuse"));
+  only_->setToolTip(QStringLiteral("A regular expression, searched in OPTION=VALUE: only those changes are tried"));
   only_->setClearButtonEnabled(true);
-  rounds_->setToolTip(
-      tr("Pairs of steps for each change; 6 or more, fewer have no interval of 95 %. By itself 25, or 12 where a step takes "
-         "more than 0.2 s"));
-  seconds_->setToolTip(tr("Instead of rounds: how long to measure in all"));
+  rounds_->setToolTip(QStringLiteral(
+      "Pairs of steps for each change; 6 or more, fewer have no interval of 95 %. By itself 25, or 12 where a step takes "
+      "more than 0.2 s"));
+  seconds_->setToolTip(QStringLiteral("Instead of rounds: how long to measure in all"));
   start_->setObjectName(QStringLiteral("trials_start"));
   apply_->setObjectName(QStringLiteral("trials_apply"));
   why_->setObjectName(QStringLiteral("trials_show_why"));
-  why_->setText(tr("Why"));
-  why_->setToolTip(tr("What the option does, where its pass applied, where it almost did and why not"));
+  why_->setText(QStringLiteral("Why"));
+  why_->setToolTip(QStringLiteral("What the option does, where its pass applied, where it almost did and why not"));
   why_->setCheckable(true);
   bar_->setObjectName(QStringLiteral("trials_progress"));
-  bar_->setAccessibleName(tr("Changes that were tried"));
+  bar_->setAccessibleName(QStringLiteral("Changes that were tried"));
   bar_->setTextVisible(false);
   bar_->setFixedHeight(std::max(4, m.unit / 3));
   auto* top = new QHBoxLayout;
@@ -154,9 +156,9 @@ QWidget* TrialsView::makeControls() {
   rows->addLayout(top);
   for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, summary_, stale_, problem_, proof_})
     rows->addWidget(each);
-  proof_->setToolTip(
-      tr("The step was run with the plan before the last change of options and with the one after it, from one state: what "
-         "both made, compared bit for bit"));
+  proof_->setToolTip(QStringLiteral(
+      "The step was run with the plan before the last change of options and with the one after it, from one state: what "
+      "both made, compared bit for bit"));
   return panel;
 }
 
@@ -169,10 +171,11 @@ QString TrialsView::emptyText() const {
   const bool any = store().findings().trials().report().trials_size() > 0;
   if (store().readOnly())
     return any ? QString()
-               : tr("No trials were recorded with this run.\nA running worker tries options: open the model itself "
-                    "(Ctrl+O).");
+               : QStringLiteral(
+                     "No trials were recorded with this run.\nA running worker tries options: open the model itself "
+                     "(Ctrl+O).");
   if (!store().plan())
-    return tr(
+    return QStringLiteral(
         "No plan yet.\nOpen a model (Ctrl+O) and build its training step: what every option would give is measured "
         "here.");
   return {};
@@ -207,12 +210,12 @@ const snapshot::Option* TrialsView::optionOf(const snapshot::Trial& trial) const
 }
 
 QString TrialsView::refusal(const snapshot::Trial* trial) const {
-  if (!trial) return tr("Choose a change below");
-  if (store().readOnly()) return tr("A recorded project: it can be looked at, not changed");
-  if (trial->option() == trials::kNothing) return tr("The plan next to itself: there is nothing to apply");
+  if (!trial) return QStringLiteral("Choose a change below");
+  if (store().readOnly()) return QStringLiteral("A recorded project: it can be looked at, not changed");
+  if (trial->option() == trials::kNothing) return QStringLiteral("The plan next to itself: there is nothing to apply");
   const snapshot::Option* option = optionOf(*trial);
-  if (!option) return tr("The set-up has this one (Ctrl+Shift+O)");
-  if (option->value() == trial->to()) return tr("It is applied");
+  if (!option) return QStringLiteral("The set-up has this one (Ctrl+Shift+O)");
+  if (option->value() == trial->to()) return QStringLiteral("It is applied");
   return {};
 }
 
@@ -265,19 +268,21 @@ void TrialsView::follow() {
   for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_})
     field->setEnabled(alive && !trials.running());
   start_->setEnabled(alive);
-  start_->setText(trials.running() ? tr("Cancel") : tr("Try options"));
+  start_->setText(trials.running() ? QStringLiteral("Cancel") : QStringLiteral("Try options"));
   start_->setToolTip(
-      trials.running() ? tr("Ends it with what was measured so far (Esc)")
-                       : tr("Runs the present step and the same step with each option changed, in turns, from one state and "
-                            "on the same batches. The run stays where it is; Esc cancels and keeps what was measured"));
+      trials.running()
+          ? QStringLiteral("Ends it with what was measured so far (Esc)")
+          : QStringLiteral("Runs the present step and the same step with each option changed, in turns, from one state and "
+                           "on the same batches. The run stays where it is; Esc cancels and keeps what was measured"));
   bar_->setVisible(trials.running());
   bar_->setRange(0, static_cast<int>(std::clamp<qint64>(trials.total(), 0, 1'000'000)));
   bar_->setValue(static_cast<int>(std::clamp<qint64>(trials.done(), 0, 1'000'000)));
   say(what_,
       !trials.running()         ? QString()
-      : trials.what().isEmpty() ? tr("Building and measuring the step as it is …")
-      : trials.total() > 0 ? tr("%1 of %2: %3").arg(trials.done()).arg(trials.total()).arg(format::visible(trials.what()))
-                           : format::visible(trials.what()),
+      : trials.what().isEmpty() ? QStringLiteral("Building and measuring the step as it is …")
+      : trials.total() > 0
+          ? QStringLiteral("%1 of %2: %3").arg(trials.done()).arg(trials.total()).arg(format::visible(trials.what()))
+          : format::visible(trials.what()),
       QStringLiteral("muted"));
   say(problem_, format::visible(trials.problem()), QStringLiteral("error"));
   QStringList applied;
@@ -288,22 +293,23 @@ void TrialsView::follow() {
   say(stale_,
       applied.isEmpty() || store().readOnly()
           ? QString()
-          : tr("Applied since: %1. The others were measured without it; “Try options” measures them anew")
-                .arg(applied.join(tr(", "))),
+          : QStringLiteral("Applied since: %1. The others were measured without it; “Try options” measures them anew")
+                .arg(applied.join(QStringLiteral(", "))),
       QStringLiteral("warn"));
   const snapshot::Trial* trial = chosen();
   const QString refused = refusal(trial);
   apply_->setVisible(!store().readOnly());
   apply_->setEnabled(alive && refused.isEmpty());
   apply_->setToolTip(refused.isEmpty()
-                         ? tr("Sets %1 = %2 at once, in a paused step too, with a proof of what changes; Ctrl+Z "
-                              "takes it back")
+                         ? QStringLiteral("Sets %1 = %2 at once, in a paused step too, with a proof of what changes; Ctrl+Z "
+                                          "takes it back")
                                .arg(format::visible(trial->option()), format::visible(trial->to()))
                          : refused);
   if (why_->isChecked()) reasons_->show(trial);
-  table_->setEmptyText(trials.running() ? tr("The first change is measured next; each appears here as soon as it is.")
-                                        : tr("Nothing tried yet.\n“Try options” changes every option in turn and measures "
-                                             "the step with it next to the step as it is."));
+  table_->setEmptyText(trials.running()
+                           ? QStringLiteral("The first change is measured next; each appears here as soon as it is.")
+                           : QStringLiteral("Nothing tried yet.\n“Try options” changes every option in turn and measures "
+                                            "the step with it next to the step as it is."));
 }
 
 void TrialsView::changeEvent(QEvent* event) {

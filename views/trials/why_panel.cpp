@@ -17,12 +17,12 @@ const QString kPass = QStringLiteral("pass.");
 QString expected(const snapshot::Trial& t) {
   if (!(t.expected_ns_before() > 0) || !(t.expected_ns_after() > 0)) return {};
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::min(ns, 9e18)); };
-  return WhyPanel::tr(
+  return QStringLiteral(
              "By the roofline of this machine a step needs at least %1 as it is and %2 with the change (%3); it takes "
              "%4.")
       .arg(format::time(whole(t.expected_ns_before())), format::time(whole(t.expected_ns_after())),
            format::change(t.expected_ns_before(), t.expected_ns_after()),
-           t.rounds() > 0 ? format::time(whole(t.median_ns_before())) : WhyPanel::tr("a time that was not measured"));
+           t.rounds() > 0 ? format::time(whole(t.median_ns_before())) : QStringLiteral("a time that was not measured"));
 }
 
 }  // namespace
@@ -36,17 +36,18 @@ WhyPanel::WhyPanel(const ViewContext& context, QWidget* parent)
   words_->setProperty("role", "muted");
   words_->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
   words_->setObjectName(QStringLiteral("trials_why_words"));
-  words_->setAccessibleName(tr("What the option does"));
+  words_->setAccessibleName(QStringLiteral("What the option does"));
   const std::vector<TableColumn> columns{
-      {tr("Place"), tr("Whether the pass applied there, or almost did"), false, 7},
-      {tr("Node"), tr("A node that it made, or that it left alone; a click selects it, a double click shows the graph"),
+      {QStringLiteral("Place"), QStringLiteral("Whether the pass applied there, or almost did"), false, 7},
+      {QStringLiteral("Node"),
+       QStringLiteral("A node that it made, or that it left alone; a click selects it, a double click shows the graph"),
        false, 16},
-      {tr("Why"), tr("Of a near miss: the first condition that failed"), false, 24}};
+      {QStringLiteral("Why"), QStringLiteral("Of a near miss: the first condition that failed"), false, 24}};
   model_ = new RowTableModel(columns, this);
   table_->setModel(model_);
   table_->sizeColumns(columns);
   table_->setObjectName(QStringLiteral("trials_why"));
-  table_->setAccessibleName(tr("Matches and near misses of the pass"));
+  table_->setAccessibleName(QStringLiteral("Matches and near misses of the pass"));
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(0);
@@ -92,29 +93,30 @@ void WhyPanel::show(const snapshot::Trial* trial) {
       if (there) row.target = Selection::ofNode(node);
       TableCell what(kind);
       what.role = QString::fromLatin1(role);
-      TableCell name(there ? names::node(*graph, node) : tr("node %1").arg(node), {},
-                     there ? QString() : tr("A later pass took it away"));
+      TableCell name(there ? names::node(*graph, node) : QStringLiteral("node %1").arg(node), {},
+                     there ? QString() : QStringLiteral("A later pass took it away"));
       if (!there) name.role = QStringLiteral("faint");
       row.cells = {what, name, {why, {}, why}};
       rows.push_back(std::move(row));
     };
     if (const snapshot::PassReport* pass = passOf(option)) {
-      words << tr("In this build it applied in %1 places and almost in %2.")
+      words << QStringLiteral("In this build it applied in %1 places and almost in %2.")
                    .arg(format::count(pass->matches()), format::count(pass->near_misses_size()));
       if (graph)
         for (const auto& node : graph->graph().nodes())
           if (node.provenance().pass() == pass->name() && rows.size() < kMostPlaces)
-            add(tr("made by it"), "ok", node.id(), {});
+            add(QStringLiteral("made by it"), "ok", node.id(), {});
       for (const auto& miss : pass->near_misses())
-        if (rows.size() < kMostPlaces) add(tr("near miss"), "warn", miss.node(), format::visible(miss.condition()));
-      nothing = tr("It found no place in this model, and none where it almost applied.");
+        if (rows.size() < kMostPlaces)
+          add(QStringLiteral("near miss"), "warn", miss.node(), format::visible(miss.condition()));
+      nothing = QStringLiteral("It found no place in this model, and none where it almost applied.");
     } else if (option.startsWith(kPass)) {
-      nothing = tr("The pass is off in this build: apply the change to see where it finds a match.");
+      nothing = QStringLiteral("The pass is off in this build: apply the change to see where it finds a match.");
     } else {
-      nothing = tr("Places are known of passes only.");
+      nothing = QStringLiteral("Places are known of passes only.");
     }
   } else {
-    words << tr("Choose a change above.");
+    words << QStringLiteral("Choose a change above.");
   }
   words_->setText(words.join(' '));
   table_->setEmptyText(nothing);

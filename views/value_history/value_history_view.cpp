@@ -17,9 +17,9 @@ namespace stepscope {
 namespace {
 
 QString kindText(const std::string& kind) {
-  if (kind == "gradient") return QObject::tr("gradient");
-  if (kind == "parameter") return QObject::tr("parameter");
-  return kind == "output" ? QObject::tr("output") : format::visible(kind);
+  if (kind == "gradient") return QStringLiteral("gradient");
+  if (kind == "parameter") return QStringLiteral("parameter");
+  return kind == "output" ? QStringLiteral("output") : format::visible(kind);
 }
 
 TableCell numberCell(double x) { return {format::number(x, 4), x, format::numberExact(x)}; }
@@ -28,25 +28,29 @@ TableCell numberCell(double x) { return {format::number(x, 4), x, format::number
 
 ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
     : TablePanel(
-          context, QStringLiteral("value_history"), tr("Values over steps"),
-          {{tr("Of"), tr("Parameter, or module whose output it is; click shows its curve"), false, 14},
-           {tr("What"),
-            tr("gradient: as accumulated, before clipping; parameter: before the update; output: of the module's last "
-               "forward node"),
+          context, QStringLiteral("value_history"), QStringLiteral("Values over steps"),
+          {{QStringLiteral("Of"), QStringLiteral("Parameter, or module whose output it is; click shows its curve"), false,
+            14},
+           {QStringLiteral("What"),
+            QStringLiteral(
+                "gradient: as accumulated, before clipping; parameter: before the update; output: of the module's last "
+                "forward node"),
             false, 6},
-           {tr("Norm"), tr("Euclidean norm of the finite elements, in the newest step that recorded it"), true, 6},
-           {tr("÷ first"), tr("Norm divided by that of the first recorded step"), true, 5},
-           {tr("÷ parameter"), tr("Norm of the gradient divided by that of its parameter"), true, 6},
-           {tr("Mean"), tr("Over finite elements"), true, 6},
-           {tr("Std"), tr("Population standard deviation"), true, 6},
-           {tr("Min"), tr("Smallest finite element"), true, 6},
-           {tr("Max"), tr("Largest finite element"), true, 6},
-           {tr("NaN, Inf"), tr("Elements that are not finite, in the newest step; in brackets the first step that had one"),
+           {QStringLiteral("Norm"),
+            QStringLiteral("Euclidean norm of the finite elements, in the newest step that recorded it"), true, 6},
+           {QStringLiteral("÷ first"), QStringLiteral("Norm divided by that of the first recorded step"), true, 5},
+           {QStringLiteral("÷ parameter"), QStringLiteral("Norm of the gradient divided by that of its parameter"), true, 6},
+           {QStringLiteral("Mean"), QStringLiteral("Over finite elements"), true, 6},
+           {QStringLiteral("Std"), QStringLiteral("Population standard deviation"), true, 6},
+           {QStringLiteral("Min"), QStringLiteral("Smallest finite element"), true, 6},
+           {QStringLiteral("Max"), QStringLiteral("Largest finite element"), true, 6},
+           {QStringLiteral("NaN, Inf"),
+            QStringLiteral("Elements that are not finite, in the newest step; in brackets the first step that had one"),
             true, 6}},
           parent),
       splitter_(new QSplitter(Qt::Vertical)),
       plot_(new QCustomPlot) {
-  setFilterPlaceholder(tr("Filter: a name, gradient, parameter or output"));
+  setFilterPlaceholder(QStringLiteral("Filter: a name, gradient, parameter or output"));
   makePlot();
   splitter_->setHandleWidth(1);
   splitter_->setChildrenCollapsible(false);
@@ -67,7 +71,7 @@ ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
 QString ValueHistoryView::headerText() const {
   if (shown_ < 0 || shown_ >= static_cast<int>(series_.size())) return TablePanel::headerText();
   const ValueSeries& s = series_[static_cast<std::size_t>(shown_)];
-  return tr("%1 of %2 in %3 steps").arg(kindText(s.kind), format::visible(s.of)).arg(s.points.size());
+  return QStringLiteral("%1 of %2 in %3 steps").arg(kindText(s.kind), format::visible(s.of)).arg(s.points.size());
 }
 
 QString ValueHistoryView::emptyText() const {
@@ -75,25 +79,26 @@ QString ValueHistoryView::emptyText() const {
     if (step->statistics_size() > 0) return {};
   }
   if (store().steps().empty())
-    return store().plan() ? tr("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).")
-                          : tr("No model is open.\nOpen one (Ctrl+O) and train.");
-  return tr(
+    return store().plan()
+               ? QStringLiteral("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).")
+               : QStringLiteral("No model is open.\nOpen one (Ctrl+O) and train.");
+  return QStringLiteral(
       "No step recorded statistics.\nThe option record.statistics says how often they are taken: auto, off, or every N-th "
       "step.");
 }
 
 void ValueHistoryView::makePlot() {
-  plot_->setAccessibleName(tr("Norm and range over the recorded steps"));
+  plot_->setAccessibleName(QStringLiteral("Norm and range over the recorded steps"));
   plot_->setMinimumHeight(60);
   plot_->plotLayout()->clear();
   auto* left = new QCPAxisRect(plot_);
   auto* right = new QCPAxisRect(plot_);
   plot_->plotLayout()->addElement(0, 0, left);
   plot_->plotLayout()->addElement(0, 1, right);
-  left->axis(QCPAxis::atLeft)->setLabel(tr("norm"));
-  right->axis(QCPAxis::atLeft)->setLabel(tr("min, mean, max"));
+  left->axis(QCPAxis::atLeft)->setLabel(QStringLiteral("norm"));
+  right->axis(QCPAxis::atLeft)->setLabel(QStringLiteral("min, mean, max"));
   for (auto* rect : {left, right}) {
-    rect->axis(QCPAxis::atBottom)->setLabel(tr("step"));
+    rect->axis(QCPAxis::atBottom)->setLabel(QStringLiteral("step"));
     countWhole(*rect->axis(QCPAxis::atBottom));
   }
   fitTicks(*plot_);
@@ -142,7 +147,7 @@ void ValueHistoryView::refill() {
     row.key = static_cast<qint64>(i);
     row.target = Selection::ofValue(s.value);
     TableCell norm = numberCell(last.norm);
-    norm.tip = tr("%1\nin step %2, over %3 elements")
+    norm.tip = QStringLiteral("%1\nin step %2, over %3 elements")
                    .arg(format::numberExact(last.norm))
                    .arg(last.step)
                    .arg(format::count(s.count));
@@ -153,7 +158,8 @@ void ValueHistoryView::refill() {
     if (const auto it = parameters.find(s.of); s.kind == "gradient" && it != parameters.end() && it->second > 0)
       ratio = numberCell(last.norm / it->second);
     const auto firstBad = std::find_if(s.points.begin(), s.points.end(), [](const auto& p) { return p.notFinite > 0; });
-    TableCell bad(format::count(last.notFinite) + (firstBad == s.points.end() ? QString() : tr(" (%1)").arg(firstBad->step)),
+    TableCell bad(format::count(last.notFinite) +
+                      (firstBad == s.points.end() ? QString() : QStringLiteral(" (%1)").arg(firstBad->step)),
                   QVariant::fromValue<qint64>(last.notFinite));
     bad.role = firstBad == s.points.end() ? QStringLiteral("faint") : QStringLiteral("error");
     TableCell what(kindText(s.kind));

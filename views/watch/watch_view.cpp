@@ -9,19 +9,20 @@
 namespace stepscope {
 
 WatchView::WatchView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("watch"), tr("Watch"),
-                 {{tr("Value"), tr("Name of the value"), false, 10},
-                  {tr("Min"), tr("Smallest finite element"), true, 6},
-                  {tr("Max"), tr("Largest finite element"), true, 6},
-                  {tr("Mean"), tr("Mean over finite elements"), true, 6},
-                  {tr("Std"), tr("Population standard deviation over finite elements"), true, 6},
-                  {tr("NaN"), tr("Elements that are not a number"), true, 4},
-                  {tr("Inf"), tr("Infinite elements"), true, 4},
-                  {tr("Step"), tr("Micro step that the numbers are of; dimmed when it is not the present one"), true, 4}},
+    : TablePanel(context, QStringLiteral("watch"), QStringLiteral("Watch"),
+                 {{QStringLiteral("Value"), QStringLiteral("Name of the value"), false, 10},
+                  {QStringLiteral("Min"), QStringLiteral("Smallest finite element"), true, 6},
+                  {QStringLiteral("Max"), QStringLiteral("Largest finite element"), true, 6},
+                  {QStringLiteral("Mean"), QStringLiteral("Mean over finite elements"), true, 6},
+                  {QStringLiteral("Std"), QStringLiteral("Population standard deviation over finite elements"), true, 6},
+                  {QStringLiteral("NaN"), QStringLiteral("Elements that are not a number"), true, 4},
+                  {QStringLiteral("Inf"), QStringLiteral("Infinite elements"), true, 4},
+                  {QStringLiteral("Step"),
+                   QStringLiteral("Micro step that the numbers are of; dimmed when it is not the present one"), true, 4}},
                  parent) {
   const auto title = [this] {
     const auto n = store().watched().size();
-    setTitle(n == 0 ? tr("Watch") : tr("Watch %1").arg(n));
+    setTitle(n == 0 ? QStringLiteral("Watch") : QStringLiteral("Watch %1").arg(n));
     refillLater();
   };
   connect(&store(), &SnapshotStore::watchedChanged, this, title);
@@ -32,7 +33,7 @@ WatchView::WatchView(const ViewContext& context, QWidget* parent)
 
 QString WatchView::emptyText() const {
   return store().watched().empty()
-             ? tr("Nothing is watched.\nSelect a tensor and press Watch: its statistics come with every stop.")
+             ? QStringLiteral("Nothing is watched.\nSelect a tensor and press Watch: its statistics come with every stop.")
              : QString();
 }
 
@@ -42,7 +43,7 @@ void WatchView::refill() {
     TableRow row;
     row.target = Selection::ofValue(value);
     row.key = value;
-    const QString name = store().graph() ? names::value(*store().graph(), value) : tr("value %1").arg(value);
+    const QString name = store().graph() ? names::value(*store().graph(), value) : QStringLiteral("value %1").arg(value);
     row.cells.push_back({name, name, name});
     if (const auto* s = store().statistics(value)) {
       const std::int64_t step = store().statisticsStep(value);
@@ -65,7 +66,7 @@ void WatchView::refill() {
 }
 
 void WatchView::fillMenu(QMenu& menu, int row) {
-  menu.addAction(tr("Stop watching"), this,
+  menu.addAction(QStringLiteral("Stop watching"), this,
                  [this, value = static_cast<int>(model().row(row).key)] { emit wishes().watch(value, false); });
   menu.addSeparator();
 }

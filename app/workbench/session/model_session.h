@@ -93,6 +93,9 @@ class ModelSession : public QObject {
   void recompute(bool whatIf, const QString& plan, qint64 budget) { lab_.recompute(whatIf, plan, budget); }
   void studyPrecision(const QString& precision) { lab_.studyPrecision(precision); }
   void tryOptions(const snapshot::GetTrials& question) { lab_.tryOptions(question); }
+  void measureLedger() { lab_.measureLedger(); }
+  void planCapacity(const snapshot::GetCapacity& question) { lab_.planCapacity(question); }
+  void bisect(const QString& file) { lab_.bisect(file); }
   void compareWithCapture() { lab_.compareWithCapture(); }
   void determinism() { lab_.determinism(); }
   void compareBits() { lab_.compareBits(); }
@@ -117,6 +120,7 @@ class ModelSession : public QObject {
   void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()
   void elementEdited(const stepscope::ElementEdit& edit);
   void optionsTried();                         // the findings have the trials
+  void ledgerMeasured();                       // likewise
   void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
   void planShown();                            // graph, plan and options of the one that runs again were fetched
   void planRebuilt();                          // graph, plan and options of the newest build were fetched again

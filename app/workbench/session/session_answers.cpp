@@ -63,7 +63,8 @@ void SessionAnswers::absorb(const Delivery& d) {
     case R::kAlert: absorbAlert(r.alert()); break;
     case R::kPhase:
       parts_.recovery.trace().phase(r.phase());
-      if (r.phase().ns() == -1) emit session_.progress(tr("building: %1").arg(format::visible(r.phase().name())), 0, 0);
+      if (r.phase().ns() == -1)
+        emit session_.progress(QStringLiteral("building: %1").arg(format::visible(r.phase().name())), 0, 0);
       break;
     case R::kBreakpoints:  // of the worker; what is shown are those that are desired
     case R::kRecompute:    // belong to their questions, in the laboratory
@@ -71,6 +72,9 @@ void SessionAnswers::absorb(const Delivery& d) {
     case R::kTrials:
     case R::kGolden:
     case R::kGradcheck:
+    case R::kLedger:
+    case R::kCapacity:
+    case R::kBisect:
     case R::kError:
     case R::RESPONSE_NOT_SET: break;
   }
@@ -129,7 +133,11 @@ void SessionAnswers::absorbAlert(const snapshot::Alert& alert) {
 
 void SessionAnswers::absorbProgress(const snapshot::Progress& progress) {
   OptionTrials& trials = store_.findings().trials();
-  if (trials.running()) trials.setProgress(QString::fromStdString(progress.what()), progress.done(), progress.total());
+  const QString what = QString::fromStdString(progress.what());
+  if (trials.running()) trials.setProgress(what, progress.done(), progress.total());
+  Findings& found = store_.findings();
+  for (Study* study : std::initializer_list<Study*>{&found.ledger(), &found.capacity(), &found.bisect()})
+    if (study->running()) study->setProgress(what, progress.done(), progress.total());
   emit session_.progress(format::visible(progress.what()), progress.done(), progress.total());
 }
 

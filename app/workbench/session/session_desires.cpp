@@ -73,7 +73,7 @@ void SessionDesires::pin(int value, bool on) {
   tries_ = 0;
   show();
   if (link_.busy() || run_.on)
-    emit session_.note(tr("Kept from the next step on"));
+    emit session_.note(QStringLiteral("Kept from the next step on"));
   else
     catchUp({});
 }
@@ -124,18 +124,20 @@ void SessionDesires::sendBreakpoints() {
   snapshot::Request request;
   request.mutable_breakpoints();
   for (const auto& b : desired_.breakpoints()) *request.mutable_breakpoints()->add_breakpoints() = b;
-  link_.request(std::move(request), tr("setting breakpoints"), [this, sent = desired_.breakpoints()](const Delivery& d) {
-    answered(
-        d, &askingBreakpoints_,
-        [this, &d] {
-          if (knownBefore_) knownBefore_->clear();  // it came to another plan: nothing says which numbers it took
-          const auto& all = d.response->breakpoints().breakpoints();
-          known_.breakpoints = {all.begin(), all.end()};
-        },
-        [this, &sent] {
-          if (same(desired_.breakpoints(), sent)) desired_.setBreakpoints(known_.breakpoints);
-        });
-  });
+  link_.request(std::move(request), QStringLiteral("setting breakpoints"),
+                [this, sent = desired_.breakpoints()](const Delivery& d) {
+                  answered(
+                      d, &askingBreakpoints_,
+                      [this, &d] {
+                        if (knownBefore_)
+                          knownBefore_->clear();  // it came to another plan: nothing says which numbers it took
+                        const auto& all = d.response->breakpoints().breakpoints();
+                        known_.breakpoints = {all.begin(), all.end()};
+                      },
+                      [this, &sent] {
+                        if (same(desired_.breakpoints(), sent)) desired_.setBreakpoints(known_.breakpoints);
+                      });
+                });
 }
 
 void SessionDesires::sendWatched() {
@@ -146,7 +148,7 @@ void SessionDesires::sendWatched() {
   snapshot::Request request;
   request.mutable_watch();
   for (const int v : values) request.mutable_watch()->add_values(v);
-  link_.request(std::move(request), tr("watching"), [this, values](const Delivery& d) {
+  link_.request(std::move(request), QStringLiteral("watching"), [this, values](const Delivery& d) {
     answered(
         d, &askingWatched_,
         [this, &d, &values] {
@@ -182,10 +184,11 @@ void SessionDesires::sendPin(Then then) {
   if (on) kept.push_back(value);
   known_.pinned.setPinned(kept, {store_.graph(), store_.plan()});  // follows into the plan that this makes
   link_.move(
-      std::move(request), tr("pinning"),
+      std::move(request), QStringLiteral("pinning"),
       [this, then] {
         if (!run_.on && store_.position().in_step()) parts_.stepper.stopped();
-        emit session_.note(store_.position().in_step() ? tr("Kept from here on") : tr("Kept from the next step on"));
+        emit session_.note(store_.position().in_step() ? QStringLiteral("Kept from here on")
+                                                       : QStringLiteral("Kept from the next step on"));
         tries_ = 0;
         if (then) then();
       },
@@ -225,7 +228,7 @@ void SessionDesires::planChanged(const ShownPlan& before) {
   tries_ = 0;
   show();
   if (lost.isEmpty()) return;
-  const QString text = tr("This plan has no place for %1").arg(lost.join(QStringLiteral(", ")));
+  const QString text = QStringLiteral("This plan has no place for %1").arg(lost.join(QStringLiteral(", ")));
   store_.addLog({QStringLiteral("warning"), text, 0});
   emit session_.note(text);
 }

@@ -43,7 +43,7 @@ void SessionEdits::editTensor(int value, const std::vector<qint64>& index, doubl
 
 void SessionEdits::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
   const auto answer = [this, value, index](const QString& problem) { store_.findings().setEdit({value, index, problem}); };
-  if (link_.busy()) return answer(tr("Still %1; Esc cancels").arg(link_.client().activity()));
+  if (link_.busy()) return answer(QStringLiteral("Still %1; Esc cancels").arg(link_.client().activity()));
   edit(
       editRequest(value, index, number), before,
       [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
@@ -67,7 +67,7 @@ void SessionEdits::edit(snapshot::Request request, std::optional<double> before,
   const auto& p = store_.position();
   const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request, before};
   link_.move(
-      std::move(request), tr("editing"),
+      std::move(request), QStringLiteral("editing"),
       [this, done, then = std::move(then)] {
         edits_.push_back(done);
         if (then) then();
@@ -153,9 +153,9 @@ void SessionEdits::loadTensor(int value, const QString& path) {
     const QFileInfo info(path);
     QFile file(path);
     if (!info.isFile()) {
-      why = tr("not a file; expected a .npy array");
+      why = QStringLiteral("not a file; expected a .npy array");
     } else if (info.size() > kMostFileBytes) {
-      why = tr("%1 bytes; expected at most %2").arg(info.size()).arg(kMostFileBytes);
+      why = QStringLiteral("%1 bytes; expected at most %2").arg(info.size()).arg(kMostFileBytes);
     } else if (!file.copy(copy)) {
       why = file.errorString();
     }
@@ -167,7 +167,7 @@ void SessionEdits::loadTensor(int value, const QString& path) {
 void SessionEdits::copied(int value, const QString& path, const QString& copy, const QString& why) {
   link_.setBusy(false);
   if (!why.isEmpty()) {
-    emit session_.problem(tr("array '%1': %2").arg(format::visible(path), why), {});
+    emit session_.problem(QStringLiteral("array '%1': %2").arg(format::visible(path), why), {});
     return;
   }
   snapshot::Request request;

@@ -24,7 +24,7 @@ void SessionInspector::fetchTensor(int value, const std::vector<qint64>& begin, 
   for (const qint64 b : begin) fetch->add_begin(b);
   for (const qint64 e : extent) fetch->add_extent(e);
   fetch->set_whole(extent.empty() && begin.empty());
-  link_.request(std::move(request), tr("reading a tensor"), [this, value](const Delivery& d) {
+  link_.request(std::move(request), QStringLiteral("reading a tensor"), [this, value](const Delivery& d) {
     if (d.response->has_tensor()) {
       parts_.answers.absorb(d);
     } else if (d.response->has_error()) {
@@ -42,22 +42,22 @@ void SessionInspector::saveTensor(int value, const QString& path) {
   snapshot::Request request;
   request.mutable_save_tensor()->set_value(value);
   request.mutable_save_tensor()->set_path(path.toStdString());
-  link_.ask(std::move(request), tr("saving"),
-            [this, path](const Delivery&) { emit session_.note(tr("Saved %1").arg(format::visible(path))); });
+  link_.ask(std::move(request), QStringLiteral("saving"),
+            [this, path](const Delivery&) { emit session_.note(QStringLiteral("Saved %1").arg(format::visible(path))); });
 }
 
 void SessionInspector::saveState(const QString& path) {
   if (link_.refuse()) return;
   snapshot::Request request;
   request.mutable_save_state()->set_path(path.toStdString());
-  link_.move(std::move(request), tr("saving"),
-             [this, path] { emit session_.note(tr("Saved %1").arg(format::visible(path))); });
+  link_.move(std::move(request), QStringLiteral("saving"),
+             [this, path] { emit session_.note(QStringLiteral("Saved %1").arg(format::visible(path))); });
 }
 
 void SessionInspector::compare(snapshot::Request request, const QString& with) {
   if (!parts_.model.built() || !link_.client().alive()) return;
   const int value = request.compare_tensor().value();
-  link_.request(std::move(request), tr("comparing"), [this, value, with](const Delivery& d) {
+  link_.request(std::move(request), QStringLiteral("comparing"), [this, value, with](const Delivery& d) {
     if (!d.response->done()) return;
     TensorComparison found{value, with, {}, {}};
     if (d.response->has_compare() && d.response->compare().values_size() == 1) {
@@ -65,7 +65,7 @@ void SessionInspector::compare(snapshot::Request request, const QString& with) {
     } else if (d.response->has_error()) {
       found.problem = QString::fromStdString(d.response->error().message());
     } else {
-      found.problem = tr("the worker gave no answer");
+      found.problem = QStringLiteral("the worker gave no answer");
     }
     store_.findings().setTensorComparison(std::move(found));
   });
@@ -91,7 +91,7 @@ void SessionInspector::keepTensor(int value) {
   const TensorPtr shown = store_.tensor(value);
   const QString path = parts_.trainer.ring().filePath(QStringLiteral("kept-%1.npy").arg(++kept_));
   if (path.isEmpty()) {
-    emit session_.note(tr("There is no folder for it yet"));
+    emit session_.note(QStringLiteral("There is no folder for it yet"));
     return;
   }
   const KeptTensor kept{path, named ? QString::fromStdString(named->name()) : QString::number(value),
@@ -99,7 +99,7 @@ void SessionInspector::keepTensor(int value) {
   snapshot::Request request;
   request.mutable_save_tensor()->set_value(value);
   request.mutable_save_tensor()->set_path(path.toStdString());
-  link_.ask(std::move(request), tr("keeping"), [this, kept](const Delivery&) {
+  link_.ask(std::move(request), QStringLiteral("keeping"), [this, kept](const Delivery&) {
     if (store_.findings().kept().size() >= kMostKept) parts_.trainer.ring().remove(store_.findings().dropOldestKept());
     store_.findings().addKept(kept);
   });
@@ -110,7 +110,7 @@ void SessionInspector::rowLosses() {
   snapshot::Request request;
   request.mutable_row_losses();
   // Quietly: a page asks, and what cannot be read is a part of the answer.
-  link_.request(std::move(request), tr("reading the losses of the rows"),
+  link_.request(std::move(request), QStringLiteral("reading the losses of the rows"),
                 [this](const Delivery& d) { parts_.answers.absorb(d); });
 }
 

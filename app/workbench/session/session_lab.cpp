@@ -15,7 +15,7 @@ namespace {
 // Why a study has no answer; empty: it has.
 QString problemOf(const Delivery& d, bool sound, const QString& what) {
   if (d.response->has_error()) return QString::fromStdString(d.response->error().message());
-  return sound ? QString() : QObject::tr("%1: the worker answered something else; expected a report").arg(what);
+  return sound ? QString() : QStringLiteral("%1: the worker answered something else; expected a report").arg(what);
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ void SessionLab::studyPrecision(const QString& precision) {
   store_.findings().beginPrecision();
   snapshot::Request request;
   request.mutable_precision()->set_precision(precision.toStdString());
-  link_.study(std::move(request), tr("studying %1").arg(precision), [this](const Delivery& d) {
+  link_.study(std::move(request), QStringLiteral("studying %1").arg(precision), [this](const Delivery& d) {
     if (!d.response->done()) return;
     const bool sound = d.response->has_precision();
     store_.findings().setPrecision(
@@ -40,7 +40,7 @@ void SessionLab::tryOptions(const snapshot::GetTrials& question) {
   trials.begin();
   snapshot::Request request;
   *request.mutable_trials() = question;
-  link_.study(std::move(request), tr("trying options"), [this, &trials](const Delivery& d) {
+  link_.study(std::move(request), QStringLiteral("trying options"), [this, &trials](const Delivery& d) {
     const bool sound = d.response->has_trials();
     if (!d.response->done()) {
       if (sound)
@@ -54,21 +54,62 @@ void SessionLab::tryOptions(const snapshot::GetTrials& question) {
   });
 }
 
+template <typename Report, typename Get>
+void SessionLab::find(StudyOf<Report>& study, snapshot::Request request, const QString& what, Get get, const Then& then) {
+  if (study.running() || link_.refuse()) return;
+  study.begin();
+  link_.study(std::move(request), what, [&study, what, get, then](const Delivery& d) {
+    if (!d.response->done()) return;
+    const Report* const found = get(*d.response);
+    study.end(found ? std::make_shared<const Report>(*found) : nullptr, problemOf(d, found != nullptr, what));
+    if (found && then) then();
+  });
+}
+
+void SessionLab::measureLedger() {
+  snapshot::Request request;
+  request.mutable_ledger();
+  find(
+      store_.findings().ledger(), std::move(request), QStringLiteral("measuring what a step is spent on"),
+      [](const snapshot::Response& r) { return r.has_ledger() ? &r.ledger() : nullptr; },
+      [this] { emit session_.ledgerMeasured(); });
+}
+
+void SessionLab::planCapacity(const snapshot::GetCapacity& question) {
+  snapshot::Request request;
+  *request.mutable_capacity() = question;
+  find(store_.findings().capacity(), std::move(request), QStringLiteral("planning what fits"),
+       [](const snapshot::Response& r) { return r.has_capacity() ? &r.capacity() : nullptr; });
+}
+
+void SessionLab::bisect(const QString& file) {
+  snapshot::Request request;
+  request.mutable_bisect()->set_file(file.toStdString());
+  find(
+      store_.findings().bisect(), std::move(request), QStringLiteral("looking for what makes numbers differ"),
+      [](const snapshot::Response& r) { return r.has_bisect() ? &r.bisect() : nullptr; },
+      [this] {
+        emit session_.note(store_.findings().bisect().report()->differs()
+                               ? QStringLiteral("Found what makes numbers differ; see “Cause of a difference”")
+                               : QStringLiteral("The step computes what the reference computes"));
+      });
+}
+
 void SessionLab::compareWithCapture() {
   GoldenFinding& golden = store_.findings().golden();
   if (golden.comparing() || link_.refuse()) return;
   golden.begin();
   snapshot::Request request;
   request.mutable_golden()->set_folder(QFileInfo(parts_.model.path()).absolutePath().toStdString());
-  link_.study(std::move(request), tr("comparing with PyTorch"), [this, &golden](const Delivery& d) {
+  link_.study(std::move(request), QStringLiteral("comparing with PyTorch"), [this, &golden](const Delivery& d) {
     if (!d.response->done()) return;
     const bool sound = d.response->has_golden();
     const auto found = sound ? std::make_shared<const snapshot::GoldenComparison>(d.response->golden()) : nullptr;
     golden.end(found, problemOf(d, sound, QStringLiteral("verify")));
     if (!found || !found->captured()) return;
-    emit session_.note(!found->unchecked().empty() ? tr("Not compared with PyTorch; see “Next to PyTorch”")
-                       : found->alerts_size() > 0  ? tr("Not what PyTorch computed; see “Next to PyTorch”")
-                                                   : tr("What PyTorch computed agrees"));
+    emit session_.note(!found->unchecked().empty() ? QStringLiteral("Not compared with PyTorch; see “Next to PyTorch”")
+                       : found->alerts_size() > 0  ? QStringLiteral("Not what PyTorch computed; see “Next to PyTorch”")
+                                                   : QStringLiteral("What PyTorch computed agrees"));
     for (const snapshot::Alert& alert : captureAlerts()) {
       if (parts_.answers.told(alert)) continue;
       store_.addAlert(alert);
@@ -81,16 +122,19 @@ std::vector<snapshot::Alert> SessionLab::captureAlerts() const {
   const auto& found = store_.findings().golden().comparison();
   if (!found) return {};
   std::vector<snapshot::Alert> all(found->alerts().begin(), found->alerts().end());
-  if (found->captured() && !found->unchecked().empty()) {
+  const auto say = [&all](const char* code, std::string message) {
     snapshot::Alert& alert = all.emplace_back();
     alert.set_severity(snapshot::Alert::INFO);
-    alert.set_code("capture_unchecked");
-    alert.set_message("not compared with what PyTorch computed: " + found->unchecked());
+    alert.set_code(code);
+    alert.set_message(std::move(message));
     alert.set_node(-1);
     alert.set_value(-1);
     alert.set_instruction(-1);
     alert.set_step(-1);
-  }
+  };
+  if (found->captured() && !found->unchecked().empty())
+    say("capture_unchecked", "not compared with what PyTorch computed: " + found->unchecked());
+  for (const std::string& note : found->notes()) say("capture_note", "the capture does not keep all: " + note);
   return all;
 }
 
@@ -108,7 +152,7 @@ void SessionLab::recompute(bool whatIf, const QString& plan, qint64 budget) {
   request.mutable_recompute()->set_plan(plan.toStdString());
   request.mutable_recompute()->set_budget(budget);
   link_.request(
-      std::move(request), tr("judging what may be computed again"),
+      std::move(request), QStringLiteral("judging what may be computed again"),
       [this, question](const Delivery& d) {
         if (!d.response->done()) return;
         askingRecompute_ = false;
@@ -118,7 +162,7 @@ void SessionLab::recompute(bool whatIf, const QString& plan, qint64 budget) {
         if (d.response->has_error())
           answer.problem = QString::fromStdString(d.response->error().message());
         else if (!sound)
-          answer.problem = tr("recompute: the worker answered something else; expected a report");
+          answer.problem = QStringLiteral("recompute: the worker answered something else; expected a report");
         if (parts_.model.built())
           store_.findings().setRecompute(
               sound ? std::make_shared<const snapshot::RecomputeReport>(d.response->recompute()) : nullptr,
@@ -132,17 +176,18 @@ void SessionLab::determinism() {
   if (!parts_.model.built()) return;
   snapshot::Request request;
   request.mutable_determinism();
-  link_.ask(std::move(request), tr("checking determinism"), {}, false);
+  link_.ask(std::move(request), QStringLiteral("checking determinism"), {}, false);
 }
 
 void SessionLab::compareBits() {
   if (link_.refuse()) return;
   snapshot::Request request;
   request.mutable_compare_bits();
-  link_.move(std::move(request), tr("running the step twice"), [this] {
+  link_.move(std::move(request), QStringLiteral("running the step twice"), [this] {
     const auto& result = store_.comparison();
     if (result)
-      emit session_.note(result->equal() ? tr("Both runs are equal, bit for bit") : tr("The runs differ; see Determinism"));
+      emit session_.note(result->equal() ? QStringLiteral("Both runs are equal, bit for bit")
+                                         : QStringLiteral("The runs differ; see Determinism"));
   });
 }
 

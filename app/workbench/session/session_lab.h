@@ -20,12 +20,19 @@ class SessionLab : public SessionPart {
   void studyPrecision(const QString& precision);
   void tryOptions(const snapshot::GetTrials& question);  // a pause ends it with what was measured
   void compareWithCapture();                             // what differs are alerts too
+  void measureLedger();
+  void planCapacity(const snapshot::GetCapacity& question);
+  void bisect(const QString& file);  // .onnx of the part that shows the difference, on the worker's machine
   void determinism();
   void compareBits();
   std::vector<snapshot::Alert> captureAlerts() const;  // what differs from PyTorch, or why it is not known
   void leave();
 
  private:
+  // `get`: what the answer has of it; nullptr: nothing.
+  template <typename Report, typename Get>
+  void find(StudyOf<Report>& study, snapshot::Request request, const QString& what, Get get, const Then& then = {});
+
   bool askingRecompute_ = false;
   std::optional<RecomputeAnswer> nextRecompute_;
 };

@@ -22,12 +22,12 @@ void SessionLink::setBusy(bool busy) {
 
 bool SessionLink::refuse() {
   if (!parts_.model.built()) {
-    emit session_.note(store_.readOnly() ? tr("A recorded project: it can be looked at, not run")
-                                         : tr("Open a model first"));
+    emit session_.note(store_.readOnly() ? QStringLiteral("A recorded project: it can be looked at, not run")
+                                         : QStringLiteral("Open a model first"));
     return true;
   }
   if (busy_) {
-    emit session_.note(tr("Still %1; Esc cancels").arg(client_.activity()));
+    emit session_.note(QStringLiteral("Still %1; Esc cancels").arg(client_.activity()));
     return true;
   }
   return false;
@@ -84,7 +84,7 @@ void SessionLink::tellError(const snapshot::WorkerError& error, const Refused& r
   fault_ = QString::fromStdString(error.setting());
   error_ = error.code();
   if (error.code() == "cancelled") {
-    if (!run_.interrupted) emit session_.note(tr("Cancelled"));
+    if (!run_.interrupted) emit session_.note(QStringLiteral("Cancelled"));
   } else if (error.code() != "worker_died" && refused) {
     refused(QString::fromStdString(error.message()));
   } else if (error.code() != "worker_died") {

@@ -93,8 +93,8 @@ void SessionModel::read(const Opening& opening) {
     request.mutable_open()->set_path(opening_->path.toStdString());
     request.mutable_open()->set_missing_weights(opening_->missingWeights.toStdString());
     link_.move(
-        std::move(request), tr("reading %1").arg(format::visible(opening_->path.section('/', -1))), [this] { wasRead(); },
-        [this, worker] { wasNotRead(worker); }, [this](const QString& why) { tellUnread(why); });
+        std::move(request), QStringLiteral("reading %1").arg(format::visible(opening_->path.section('/', -1))),
+        [this] { wasRead(); }, [this, worker] { wasNotRead(worker); }, [this](const QString& why) { tellUnread(why); });
   });
 }
 
@@ -129,9 +129,10 @@ void SessionModel::tellUnread(const QString& why) {
   const QString path = opening_ ? opening_->path : path_;
   const int all = opening_ && opening_->model ? opening_->model->problems_size() : 1;  // the set-up lists them all
   const QString text =
-      all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), format::visible(why.section('\n', 0, 0)))
-              : format::visible(why);
-  emit session_.problem(tr("%1 is not opened: %2").arg(format::fileName(path), text), {});
+      all > 1
+          ? QStringLiteral("%1 problems, the first: %2").arg(format::count(all), format::visible(why.section('\n', 0, 0)))
+          : format::visible(why);
+  emit session_.problem(QStringLiteral("%1 is not opened: %2").arg(format::fileName(path), text), {});
 }
 
 // Its graph as it stands in the file; a build fetches its own.
@@ -139,14 +140,14 @@ void SessionModel::look() {
   if (link_.busy() || built_) return;
   snapshot::Request graph;
   graph.mutable_graph();
-  link_.ask(std::move(graph), tr("reading the graph"), [this](const Delivery& d) {
+  link_.ask(std::move(graph), QStringLiteral("reading the graph"), [this](const Delivery& d) {
     if (!built_ && !link_.busy() && d.graph) store_.setGraph(d.graph);
   });
 }
 
 void SessionModel::build(const snapshot::Configure& configuration) {
   if (link_.busy()) {
-    emit session_.note(tr("Still %1; Esc cancels").arg(link_.client().activity()));
+    emit session_.note(QStringLiteral("Still %1; Esc cancels").arg(link_.client().activity()));
     return;
   }
   store_.setBuilding(true);
@@ -166,13 +167,13 @@ void SessionModel::build(const snapshot::Configure& configuration) {
   snapshot::Request configure;
   *configure.mutable_configure() = wanted;
   link_.move(
-      std::move(configure), tr("setting up"),
+      std::move(configure), QStringLiteral("setting up"),
       [this, failed, refused] {
         snapshot::Request build;
         build.mutable_build();
         building_ = true;
         link_.move(
-            std::move(build), tr("building"),
+            std::move(build), QStringLiteral("building"),
             [this] {
               building_ = false;
               refreshBuild([this] { wasBuilt(); });
@@ -234,7 +235,7 @@ void SessionModel::reopen(bool wasBuilt) {
   snapshot::Request request;
   request.mutable_open()->set_path(path_.toStdString());
   request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
-  link_.move(std::move(request), tr("reading the model again"), [this, wasBuilt] {
+  link_.move(std::move(request), QStringLiteral("reading the model again"), [this, wasBuilt] {
     if (!wasBuilt) {
       emit session_.modelInspected();
       return;
@@ -257,8 +258,8 @@ void SessionModel::readBuild(int part, const ShownPlan& before, Then then) {
   if (part == 1) request.mutable_plan();
   if (part == 2) request.mutable_options();
   if (part == 3) request.mutable_state();
-  const QStringList names{tr("reading the graph"), tr("reading the plan"), tr("reading the options"),
-                          tr("reading the state")};
+  const QStringList names{QStringLiteral("reading the graph"), QStringLiteral("reading the plan"),
+                          QStringLiteral("reading the options"), QStringLiteral("reading the state")};
   link_.move(
       std::move(request), names[part], [this, part, before, then] { readBuild(part + 1, before, then); },
       [this, part, before, then] {
@@ -270,7 +271,7 @@ void SessionModel::stageGraph(const QString& stage) {
   if (!built_ || store_.graphOf(stage)) return;
   snapshot::Request request;
   request.mutable_graph()->set_phase(stage.toStdString());
-  link_.ask(std::move(request), tr("reading the graph of %1").arg(stage), [this, stage](const Delivery& d) {
+  link_.ask(std::move(request), QStringLiteral("reading the graph of %1").arg(stage), [this, stage](const Delivery& d) {
     if (d.graph) store_.addStage(stage, d.graph);
   });
 }

@@ -34,8 +34,8 @@ void SessionDesires::setOptions(const OptionSettings& settings) {
   if (!optionsBefore_) optionsBefore_ = store_.options();
   showInAdvance(settings);
   QStringList names;
-  for (const auto& [name, value] : settings) names << tr("%1 = %2").arg(name, value);
-  emit session_.note(tr("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
+  for (const auto& [name, value] : settings) names << QStringLiteral("%1 = %2").arg(name, value);
+  emit session_.note(QStringLiteral("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
   if (run_.fullSpeed) {
     run_.interrupted = true;
     link_.client().cancelAll();
@@ -49,7 +49,7 @@ void SessionDesires::showInAdvance(const OptionSettings& settings) {
       if (QString::fromStdString(option.name()) != name) continue;
       option.set_value(value.toStdString());
       option.set_set_by("window");
-      option.set_effect(tr("from the next step on").toStdString());
+      option.set_effect(QStringLiteral("from the next step on").toStdString());
     }
   }
   store_.setOptions(std::move(shown));
@@ -74,7 +74,7 @@ void SessionDesires::sendOptions(Then then) {
   auto* set = request.mutable_set_option();
   QStringList text;
   for (const auto& [name, value] : settings) {
-    text << tr("%1 = %2").arg(name, value);
+    text << QStringLiteral("%1 = %2").arg(name, value);
     if (text.size() == 1) {
       set->set_name(name.toStdString());
       set->set_value(value.toStdString());
@@ -86,13 +86,13 @@ void SessionDesires::sendOptions(Then then) {
   }
   sent_ = settings;
   link_.move(
-      std::move(request), tr("setting %1").arg(settings.front().first),
+      std::move(request), QStringLiteral("setting %1").arg(settings.front().first),
       [this, settings, then, text = text.join(QStringLiteral(", "))] {
         sent_.clear();
         parts_.model.addOptions(settings);  // for the next worker
         if (!optionsTouched_) parts_.model.shownIsConfigured();
         if (store_.position().in_step()) selection_.setCurrentInstruction(store_.position().instruction());
-        emit session_.note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
+        emit session_.note(optionsTouched_ ? QStringLiteral("%1 from the next step on").arg(text) : text);
         if (then) then();
       },
       [this, settings, ofRun = run_.on] {
@@ -103,7 +103,7 @@ void SessionDesires::sendOptions(Then then) {
         // What was shown in advance is not so.
         snapshot::Request options;
         options.mutable_options();
-        link_.ask(std::move(options), tr("reading the options"), {});
+        link_.ask(std::move(options), QStringLiteral("reading the options"), {});
       });
 }
 

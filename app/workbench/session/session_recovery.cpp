@@ -40,7 +40,7 @@ void SessionRecovery::tellOfBuildDeath(const QString& reason, const OptionSettin
   QString before;
   for (const GraphPtr& graph : death.graphs) stages << format::visible(graph->graph().phase());
   if (shown) {
-    before = tr("%1, plan before").arg(format::visible(shown->graph().phase()));
+    before = QStringLiteral("%1, plan before").arg(format::visible(shown->graph().phase()));
     store_.setStages(stages << before);
   } else if (!stages.isEmpty()) {
     store_.setStages(stages);
@@ -70,7 +70,7 @@ void SessionRecovery::comeBack() {
       if (asks)
         emit session_.longRepeat(from, step, ns);
       else
-        emit session_.note(tr("Step %1 is not kept; the oldest one is %2").arg(step).arg(from));
+        emit session_.note(QStringLiteral("Step %1 is not kept; the oldest one is %2").arg(step).arg(from));
     };
     if (state)
       parts_.rewind.loadKept(*state, here);

@@ -29,13 +29,13 @@ void SessionRewind::rewindThen(std::int64_t step, Then then) {
   }
   snapshot::Request state;
   state.mutable_state();
-  link_.ask(std::move(state), tr("reading the state"), [this, step, there](const Delivery& d) {
+  link_.ask(std::move(state), QStringLiteral("reading the state"), [this, step, there](const Delivery& d) {
     if (!d.response->has_state() || link_.busy()) return;
     const auto& ring = d.response->state().ring();
     if (std::find(ring.begin(), ring.end(), step) == ring.end()) return repeatTo(step, there);
     snapshot::Request request;
     request.mutable_rewind()->set_step(step);
-    link_.move(std::move(request), tr("rewinding to step %1").arg(step), there);
+    link_.move(std::move(request), QStringLiteral("rewinding to step %1").arg(step), there);
   });
 }
 
@@ -43,7 +43,8 @@ void SessionRewind::repeatTo(std::int64_t step, Then there) {
   const auto kept = parts_.trainer.ring().newest(step);
   if (!kept) {
     emit session_.problem(
-        tr("rewind: no state is kept at or before step %1; the run has to begin again").arg(format::count(step)), {});
+        QStringLiteral("rewind: no state is kept at or before step %1; the run has to begin again").arg(format::count(step)),
+        {});
     return;
   }
   snapshot::Position goal;
@@ -63,7 +64,7 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
   if (link_.refuse()) return;
   const snapshot::Position& p = store_.position();
   if (step > p.step() || (step == p.step() && !p.in_step() && instruction < 0)) {
-    emit session_.note(tr("Step %1 has not run yet").arg(format::count(step)));
+    emit session_.note(QStringLiteral("Step %1 has not run yet").arg(format::count(step)));
     return;
   }
   const auto there = [this, instruction] {
@@ -71,7 +72,7 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
     parts_.stepper.inStep([this, instruction] {
       snapshot::Request request;
       request.mutable_run_to()->set_instruction(instruction + 1);
-      link_.move(std::move(request), tr("running to %1").arg(instruction + 1), [this, instruction] {
+      link_.move(std::move(request), QStringLiteral("running to %1").arg(instruction + 1), [this, instruction] {
         parts_.stepper.stopped(instruction + 1);
         selection_.select(Selection::ofInstruction(instruction));
       });
@@ -87,10 +88,10 @@ void SessionRewind::loadKept(const KeptStates::State& state, const Then& then) {
   snapshot::Request load;
   load.mutable_load_state()->set_path(state.path.toStdString());
   load.mutable_load_state()->set_resume(true);
-  link_.move(std::move(load), tr("returning to step %1").arg(state.step), [this, then] {
+  link_.move(std::move(load), QStringLiteral("returning to step %1").arg(state.step), [this, then] {
     snapshot::Request request;
     request.mutable_state();
-    link_.move(std::move(request), tr("reading the state"), then);
+    link_.move(std::move(request), QStringLiteral("reading the state"), then);
   });
 }
 
@@ -107,7 +108,7 @@ void SessionRewind::replay(const snapshot::Position& goal, std::size_t edit, con
     snapshot::Request request;
     request.mutable_run_to()->set_instruction(instruction);
     link_.move(
-        std::move(request), tr("running to %1").arg(instruction),
+        std::move(request), QStringLiteral("running to %1").arg(instruction),
         [this, goal, edit, edited, then] { arrived(goal, edit, edited, then); }, [this] { failed(); });
   });
 }
@@ -116,7 +117,7 @@ void SessionRewind::replay(const snapshot::Position& goal, std::size_t edit, con
 void SessionRewind::arrived(const snapshot::Position& goal, std::size_t edit, bool edited, const Then& then) {
   if (edited) {
     link_.move(
-        parts_.edits.all()[edit].request, tr("repeating an edit"),
+        parts_.edits.all()[edit].request, QStringLiteral("repeating an edit"),
         [this, goal, edit, then] { replay(goal, edit + 1, then); }, [this] { failed(); });
     return;
   }
@@ -133,12 +134,12 @@ void SessionRewind::repeatSteps(std::int64_t upTo, const snapshot::Position& goa
   else
     request.mutable_train()->set_steps(upTo - store_.position().step());
   link_.move(
-      std::move(request), tr("repeating steps up to %1").arg(upTo),
+      std::move(request), QStringLiteral("repeating steps up to %1").arg(upTo),
       [this, goal, edit, then] {
         snapshot::Request state;
         state.mutable_state();
         link_.move(
-            std::move(state), tr("reading the state"), [this, goal, edit, then] { replay(goal, edit, then); },
+            std::move(state), QStringLiteral("reading the state"), [this, goal, edit, then] { replay(goal, edit, then); },
             [this] { failed(); });
       },
       [this] { failed(); });

@@ -38,7 +38,7 @@ void SessionStepper::inStep(Then then) {
   }
   snapshot::Request request;
   request.mutable_begin_step();
-  link_.move(std::move(request), tr("beginning step %1").arg(store_.position().step()), [this, then] {
+  link_.move(std::move(request), QStringLiteral("beginning step %1").arg(store_.position().step()), [this, then] {
     parts_.desires.stepBegan();
     then();
   });
@@ -79,12 +79,12 @@ void SessionStepper::run(bool backwards) {
   if (link_.refuse()) return;
   if (backwards) {
     if (!store_.position().in_step()) {
-      emit session_.note(tr("Between steps; rewind goes to an earlier step"));
+      emit session_.note(QStringLiteral("Between steps; rewind goes to an earlier step"));
       return;
     }
     snapshot::Request request;
     request.mutable_run_to_break()->set_backwards(true);
-    link_.move(std::move(request), tr("running backwards"), [this] { stopped(); });
+    link_.move(std::move(request), QStringLiteral("running backwards"), [this] { stopped(); });
     return;
   }
   run_.on = true;
@@ -103,7 +103,7 @@ void SessionStepper::runOn() {
     snapshot::Request request;
     request.mutable_run_to_break();
     link_.move(
-        std::move(request), tr("running"), [this] { ranToBreak(); }, [this] { stopped(); });
+        std::move(request), QStringLiteral("running"), [this] { ranToBreak(); }, [this] { stopped(); });
   });
 }
 
@@ -127,7 +127,7 @@ void SessionStepper::ranToBreak() {
     if (run_.on) runOn();
   };
   link_.move(
-      std::move(finish), tr("finishing the step"),
+      std::move(finish), QStringLiteral("finishing the step"),
       [this, on] {
         settle([this, on] {
           if (run_.on) parts_.desires.catchUp(on);
@@ -140,7 +140,7 @@ void SessionStepper::step(int count) {
   if (link_.refuse()) return;
   const snapshot::Position& p = store_.position();
   if (count < 0 && (!p.in_step() || p.instruction() <= 0)) {
-    emit session_.note(tr("At the start of the step; rewind goes to an earlier step"));
+    emit session_.note(QStringLiteral("At the start of the step; rewind goes to an earlier step"));
     return;
   }
   if (count > 0 && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
@@ -150,7 +150,7 @@ void SessionStepper::step(int count) {
   inStep([this, count] {
     snapshot::Request request;
     request.mutable_step()->set_count(count);
-    link_.move(std::move(request), tr("stepping"), [this] { stopped(); });
+    link_.move(std::move(request), QStringLiteral("stepping"), [this] { stopped(); });
   });
 }
 
@@ -158,7 +158,7 @@ void SessionStepper::stepPhase(bool backwards) {
   if (link_.refuse()) return;
   const snapshot::Position& p = store_.position();
   if (backwards && (!p.in_step() || p.instruction() <= 0)) {
-    emit session_.note(tr("At the start of the step; rewind goes to an earlier step"));
+    emit session_.note(QStringLiteral("At the start of the step; rewind goes to an earlier step"));
     return;
   }
   if (!backwards && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
@@ -168,7 +168,7 @@ void SessionStepper::stepPhase(bool backwards) {
   inStep([this, backwards] {
     snapshot::Request request;
     request.mutable_step_phase()->set_backwards(backwards);
-    link_.move(std::move(request), tr("running the phase"), [this] { stopped(); });
+    link_.move(std::move(request), QStringLiteral("running the phase"), [this] { stopped(); });
   });
 }
 
@@ -178,7 +178,7 @@ void SessionStepper::finishStep() {
     snapshot::Request request;
     request.mutable_finish_step();
     link_.move(
-        std::move(request), tr("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
+        std::move(request), QStringLiteral("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
   });
 }
 
@@ -192,7 +192,7 @@ void SessionStepper::unfinished() {
 void SessionStepper::settle(Then then) {
   snapshot::Request state;
   state.mutable_state();
-  link_.move(std::move(state), tr("reading the state"), [this, then] {
+  link_.move(std::move(state), QStringLiteral("reading the state"), [this, then] {
     stopped();
     parts_.trainer.keepState();
     if (then) then();
@@ -204,7 +204,8 @@ void SessionStepper::runTo(int instruction) {
   inStep([this, instruction] {
     snapshot::Request request;
     request.mutable_run_to()->set_instruction(instruction);
-    link_.move(std::move(request), tr("running to %1").arg(instruction), [this, instruction] { stopped(instruction); });
+    link_.move(std::move(request), QStringLiteral("running to %1").arg(instruction),
+               [this, instruction] { stopped(instruction); });
   });
 }
 
@@ -213,7 +214,7 @@ void SessionStepper::abandon() {
   snapshot::Request request;
   request.mutable_abandon_step();
   const std::int64_t step = store_.position().step();
-  link_.move(std::move(request), tr("going back"), [this, step] {
+  link_.move(std::move(request), QStringLiteral("going back"), [this, step] {
     parts_.edits.stepAbandoned(step);
     stopped();
   });

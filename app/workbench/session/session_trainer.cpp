@@ -60,7 +60,7 @@ void SessionTrainer::trainAtOnce(std::int64_t goal) {
   if (!std::exchange(run_.fullSpeed, true)) emit session_.busyChanged();
   sinceChunk_.start();
   link_.move(
-      std::move(request), tr("training"), [this, goal, steps] { chunkEnded(goal, steps); },
+      std::move(request), QStringLiteral("training"), [this, goal, steps] { chunkEnded(goal, steps); },
       [this, goal] { chunkFailed(goal); });
 }
 
@@ -81,7 +81,7 @@ void SessionTrainer::chunkEnded(std::int64_t goal, std::int64_t steps) {
     snapshot::Request state;  // with the watched values
     state.mutable_state();
     link_.move(
-        std::move(state), tr("reading the state"), [this, goal] { goOn(goal); }, [this] { end(); });
+        std::move(state), QStringLiteral("reading the state"), [this, goal] { goOn(goal); }, [this] { end(); });
     return;
   }
   // The steps that came say where it stands.
@@ -115,7 +115,7 @@ void SessionTrainer::chunkFailed(std::int64_t goal) {
   run_.fullSpeed = false;
   snapshot::Request state;
   state.mutable_state();
-  link_.move(std::move(state), tr("reading the state"), [this, goal] {
+  link_.move(std::move(state), QStringLiteral("reading the state"), [this, goal] {
     parts_.desires.catchUp([this, goal] {
       if (run_.on) trainOn(goal);
     });
@@ -156,7 +156,7 @@ void SessionTrainer::trainOn(std::int64_t goal) {
         go();
     });
   };
-  link_.move(std::move(finish), tr("finishing the step"), finished, [this] {
+  link_.move(std::move(finish), QStringLiteral("finishing the step"), finished, [this] {
     if (link_.client().alive()) run_.goal.reset();
     parts_.stepper.unfinished();
   });
@@ -181,7 +181,7 @@ void SessionTrainer::keepState() {
   const std::int64_t step = store_.position().step();
   snapshot::Request request;
   request.mutable_save_state()->set_path(path.toStdString());
-  link_.request(std::move(request), tr("keeping the state"),
+  link_.request(std::move(request), QStringLiteral("keeping the state"),
                 [this, step, path, edits = parts_.edits.all().size(),
                  about = store_.plan()->plan().persistent_bytes()](const Delivery& d) {
                   keepMs_ = sinceKept_.elapsed();

@@ -244,6 +244,7 @@ class _After:
 
 def transformers_run(folder):
     try:
+        import accelerate  # noqa: F401  without it the Trainer refuses
         import transformers
     except ImportError as error:
         return f"left out: {error}"
@@ -319,6 +320,7 @@ def lightning_run(folder):
 
 def a_trainer_run_that_went_wrong(folder):
     try:
+        import accelerate  # noqa: F401  without it the Trainer refuses
         import transformers
     except ImportError as error:
         return f"left out: {error}"

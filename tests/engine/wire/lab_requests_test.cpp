@@ -1,5 +1,5 @@
-// What the laboratory is asked over the wire: trials that are told one by one and can be cancelled, a capture next to
-// PyTorch.
+// What the laboratory is asked over the wire: trials that are told one by one and can be cancelled, a ledger, what fits,
+// what makes numbers differ, a capture next to PyTorch.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -134,6 +134,66 @@ TEST(LabRequests, TrialsThatWaitAreCancelledBeforeTheyBegin) {
   EXPECT_EQ(worker.last(trials).error().code(), "cancelled");
 }
 
+TEST(LabRequests, ALedgerSumsToItsStepAndLeavesTheRunWhereItIs) {
+  LiveWorker worker;
+  worker.openDigits();
+  EXPECT_TRUE(worker.ask([](auto& r) { r.mutable_train()->set_steps(2); }).has_step());
+  EXPECT_TRUE(worker.ask([](auto& r) { r.mutable_step()->set_count(3); }).has_position());
+  const auto answer = worker.ask([](auto& r) { r.mutable_ledger()->set_steps(3); });
+  ASSERT_TRUE(answer.has_ledger()) << answer.error().message();
+  const auto& ledger = answer.ledger();
+  EXPECT_EQ(ledger.step(), 2);
+  EXPECT_EQ(ledger.steps(), 3);
+  std::int64_t ns = 0, flops = 0;
+  for (const auto& line : ledger.lines()) {
+    ns += line.ns_kernel() + line.ns_gap() + line.ns_waiting();
+    flops += line.flops_useful() + line.flops_padding() + line.flops_ignored() + line.flops_recomputed();
+  }
+  EXPECT_EQ(ns, ledger.ns());
+  EXPECT_GT(flops, 0);
+  const auto plan = worker.ask([](auto& r) { r.mutable_plan(); }).plan();
+  EXPECT_EQ(ledger.signature(), plan.signature());
+  std::int64_t planned = 0;
+  for (const auto& in : plan.instructions())
+    if (!in.view()) planned += static_cast<std::int64_t>(in.flops());
+  EXPECT_EQ(flops, planned);
+  const auto state = worker.ask([](auto& r) { r.mutable_state(); }).state();
+  EXPECT_EQ(state.position().step(), 2);
+  EXPECT_EQ(state.position().instruction(), 3) << "the run stays where it is";
+  EXPECT_EQ(worker.ask([](auto& r) { r.mutable_ledger()->set_steps(-1); }).error().code(), "invalid_argument");
+}
+
+TEST(LabRequests, WhatFitsIsExactAndNeedsNoNameOfTheBatch) {
+  LiveWorker worker;
+  worker.openDigits();
+  const auto all = worker.ask([](auto& r) { r.mutable_capacity()->set_dimension("nobody"); });
+  EXPECT_EQ(all.error().code(), "not_found");
+  const auto answer = worker.ask([](auto& r) {
+    r.mutable_capacity()->set_dimension("batch");
+    r.mutable_capacity()->set_most(64);
+  });
+  ASSERT_TRUE(answer.has_capacity()) << answer.error().message();
+  ASSERT_GT(answer.capacity().points_size(), 0);
+  if (answer.capacity().dimension().empty()) return;  // its extents are numbers
+  std::int64_t peak = 0;
+  for (const auto& point : answer.capacity().points()) {
+    EXPECT_GE(point.peak_bytes(), peak) << point.extent();
+    peak = point.peak_bytes();
+  }
+  EXPECT_EQ(answer.capacity().largest(), 64);
+}
+
+TEST(LabRequests, AStepThatComputesWhatTheReferenceDoesHasNoCause) {
+  LiveWorker worker;
+  worker.openDigits();
+  const auto answer = worker.ask([](auto& r) { r.mutable_bisect(); });
+  ASSERT_TRUE(answer.has_bisect()) << answer.error().message();
+  EXPECT_FALSE(answer.bisect().differs());
+  EXPECT_GT(answer.bisect().candidates(), 0);
+  EXPECT_EQ(answer.bisect().options_size(), 0);
+  EXPECT_EQ(worker.ask([](auto& r) { r.mutable_bisect()->set_tolerance(2); }).error().code(), "invalid_argument");
+}
+
 // A folder that says of one parameter that its gradient is zero, and nothing of the others.
 TEST(LabRequests, ComparesACaptureAndTellsEveryDifference) {
   const auto model = testing::digits();
@@ -142,6 +202,7 @@ TEST(LabRequests, ComparesACaptureAndTellsEveryDifference) {
   LiveWorker worker([&wrong](const std::filesystem::path&, const TrainOptions&) -> Result<std::optional<Golden>> {
     if (wrong.empty()) return std::optional<Golden>();
     Golden golden;
+    golden.notes = {"a branch is not kept"};
     golden.gradients[wrong] = Tensor::of<float>({10}, std::vector<float>(10, 0));
     return std::optional(std::move(golden));
   });
@@ -157,6 +218,8 @@ TEST(LabRequests, ComparesACaptureAndTellsEveryDifference) {
   const auto& found = answer.golden();
   EXPECT_TRUE(found.captured());
   EXPECT_EQ(found.unchecked(), "");
+  ASSERT_EQ(found.notes_size(), 1);
+  EXPECT_EQ(found.notes(0), "a branch is not kept");
   // The gradients that it lacks differ too.
   int differ = 0;
   for (const auto& tensor : found.tensors()) differ += tensor.verdict() == "differs";

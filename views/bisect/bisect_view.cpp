@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/bisect/bisect_view.h"
+
+#include <QHBoxLayout>
+#include <QVBoxLayout>
+
+#include "views/common/details.h"
+#include "views/common/findings.h"
+#include "views/common/format.h"
+#include "views/common/text_line.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kMostNodes = 40;
+
+QString errorOf(double error, const std::string& what) {
+  return what.empty() ? format::number(error, 2)
+                      : QStringLiteral("%1 of the %2").arg(format::number(error, 2), format::visible(what));
+}
+
+}  // namespace
+
+BisectView::BisectView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("bisect"), QStringLiteral("Cause of a difference"), parent),
+      start_(new QPushButton),
+      what_(textLine("muted", "bisect_what")),
+      problem_(textLine("error", "bisect_problem")),
+      bar_(new QProgressBar),
+      page_(new Details) {
+  const Metrics m = Metrics::current();
+  start_->setObjectName(QStringLiteral("bisect_start"));
+  bar_->setObjectName(QStringLiteral("bisect_progress"));
+  bar_->setAccessibleName(QStringLiteral("Sets of options are being tried"));
+  bar_->setTextVisible(false);
+  bar_->setFixedHeight(std::max(4, m.unit / 3));
+  bar_->setRange(0, 0);
+  page_->setObjectName(QStringLiteral("bisect_finding"));
+  page_->setAccessibleName(QStringLiteral("What makes numbers differ"));
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->setSpacing(0);
+  auto* top = new QVBoxLayout;
+  top->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
+  top->setSpacing(qRound(0.35 * m.unit));
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(start_);
+  buttons->addStretch(1);
+  top->addLayout(buttons);
+  for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, problem_}) top->addWidget(each);
+  all->addLayout(top);
+  all->addWidget(page_, 1);
+  connect(start_, &QPushButton::clicked, this, [this] {
+    if (store().findings().bisect().running())
+      emit wishes().command(QStringLiteral("stop"));
+    else
+      emit wishes().bisect();
+  });
+  connect(page_, &Details::selected, this, [this](const Selection& target) { selection().select(target); });
+  connect(&store().findings().bisect(), &Study::changed, this, &BisectView::follow);
+  connect(&store(), &SnapshotStore::planChanged, this, &BisectView::follow);
+  connect(&store(), &SnapshotStore::workerChanged, this, &BisectView::follow);
+  follow();
+}
+
+QString BisectView::emptyText() const {
+  if (store().readOnly())
+    return QStringLiteral("A recorded project.\nA running worker looks for causes: open the model itself (Ctrl+O).");
+  if (!store().plan())
+    return QStringLiteral(
+        "No plan yet.\nOpen a model (Ctrl+O) and build its training step: which options change its numbers is found here.");
+  return {};
+}
+
+void BisectView::follow() {
+  const auto& study = store().findings().bisect();
+  const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
+  start_->setEnabled(alive);
+  start_->setText(study.running() ? QStringLiteral("Cancel") : QStringLiteral("Find the cause"));
+  start_->setToolTip(
+      study.running() ? QStringLiteral("Ends it; what was found before stays (Esc)")
+                      : QStringLiteral("Compares the present step with one in float32 where every optimisation is off and "
+                                       "every kernel is the reference. A build and a step for each set of options that is "
+                                       "tried; the run stays where it is, Esc cancels"));
+  bar_->setVisible(study.running());
+  say(what_,
+      study.running() ? study.what().isEmpty() ? QStringLiteral("Running the reference …")
+                        : study.done() > 0
+                            ? QStringLiteral("%1 (%2 so far)").arg(format::visible(study.what())).arg(study.done())
+                            : format::visible(study.what())
+                      : QString(),
+      QStringLiteral("muted"));
+  say(problem_, format::visible(study.problem()), QStringLiteral("error"));
+  if (study.running()) return;
+  if (study.report()) return showFinding(*study.report());
+  page_->begin();
+  page_->paragraph(Details::quiet(QStringLiteral("Nothing looked for yet.")));
+  page_->paragraph(Details::quiet(
+      QStringLiteral("“Find the cause” names the smallest set of options that makes the present step compute other numbers "
+                     "than the reference, and the first node where they part. Where an option was proven to change numbers, "
+                     "the same button stands beside the proof.")));
+  page_->end();
+}
+
+void BisectView::showFinding(const snapshot::BisectFinding& f) {
+  using D = Details;
+  page_->begin();
+  page_->title(f.differs() ? QStringLiteral("Step %1 computes other numbers than the reference").arg(f.step())
+                           : QStringLiteral("Step %1 computes what the reference computes").arg(f.step()));
+  page_->row(QStringLiteral("Error"), D::text(errorOf(f.error(), f.worst())) + ' ' +
+                                          D::quiet(QStringLiteral("relative L2; up to %1 is rounding").arg(f.tolerance())));
+  page_->row(
+      QStringLiteral("Compared"),
+      D::text(QStringLiteral("%1 options differ from the reference, %2 steps run").arg(f.candidates()).arg(f.tried())));
+  if (f.differs()) {
+    page_->heading(QStringLiteral("The smallest set of options that shows it"));
+    for (const auto& option : f.options())
+      page_->row(format::visible(option.name()),
+                 D::strong(format::visible(option.value())) + ' ' +
+                     D::quiet(QStringLiteral("reference: %1").arg(format::visible(option.reference()))));
+    page_->row(QStringLiteral("Alone"), D::text(errorOf(f.options_error(), f.options_worst())));
+  }
+  if (!f.value().empty()) {
+    page_->heading(QStringLiteral("Where it begins"));
+    int value = -1;
+    if (const GraphPtr& graph = store().graph())
+      for (const auto& v : graph->graph().values())
+        if (v.name() == f.value()) value = v.id();
+    const QString name = format::visible(f.value());
+    page_->row(QStringLiteral("Value"), value >= 0 ? D::link(Selection::ofValue(value), name) : D::text(name));
+    page_->row(QStringLiteral("Made by"), D::text(format::visible(f.label())));
+    if (!f.module().empty()) page_->row(QStringLiteral("Module"), D::text(format::visible(f.module())));
+    if (!f.source().empty()) page_->row(QStringLiteral("Source"), D::mono(format::visible(f.source())));
+    page_->row(QStringLiteral("Error"), D::text(format::number(f.value_error(), 2)));
+  }
+  if (f.nodes_size() > 0) {
+    page_->heading(f.nodes_size() == 1 ? QStringLiteral("The node that shows it")
+                                       : QStringLiteral("The %1 nodes that show it").arg(f.nodes_size()));
+    for (int i = 0; i < std::min(f.nodes_size(), kMostNodes); ++i) page_->paragraph(D::mono(format::visible(f.nodes(i))));
+    if (f.nodes_size() > kMostNodes)
+      page_->paragraph(D::quiet(QStringLiteral("and %1 more").arg(f.nodes_size() - kMostNodes)));
+    if (f.shown()) page_->row(QStringLiteral("Alone"), D::text(format::number(f.shown_error(), 2)));
+  }
+  if (!f.file().empty()) {
+    page_->row(QStringLiteral("Saved as"), D::mono(format::visible(f.file())));
+    page_->row(QStringLiteral("Its data"), D::mono(format::visible(f.data())));
+  }
+  if (!f.note().empty()) page_->paragraph(D::text(format::visible(f.note())));
+  page_->end();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which options, and which nodes, make the present step compute other numbers than with every optimisation off: looked for
+// with a button here, or beside a proof that failed.
+#pragma once
+
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+
+#include "engine/snapshot/lab.pb.h"
+#include "views/common/view.h"
+
+namespace stepscope {
+
+class Details;
+
+class BisectView : public View {
+  Q_OBJECT
+
+ public:
+  explicit BisectView(const ViewContext& context, QWidget* parent = nullptr);
+  QString emptyText() const override;
+
+ private:
+  void follow();
+  void showFinding(const snapshot::BisectFinding& finding);
+
+  QPushButton* start_;
+  QLabel *what_, *problem_;
+  QProgressBar* bar_;
+  Details* page_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the set-up is told after it stands there: why its settings were refused, what else can be done, further settings.
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <utility>
+
+#include "views/common/format.h"
+#include "views/open_dialog/more_settings.h"
+#include "views/open_dialog/set_up_dialog.h"
+#include "views/open_dialog/set_up_settings.h"
+
+namespace stepscope {
+namespace {
+
+constexpr const char* kLimit = "memory.limit";
+
+}  // namespace
+
+void SetUpDialog::showProblem(const QString& text, const QString& setting) {
+  delete std::exchange(refusal_, nullptr);
+  refused_ = format::bytesWithin(format::visible(text));
+  asked_ = setting;
+  if (QWidget* field = fieldOf(setting)) {
+    asked_.clear();
+    if (more_ && more_->isAncestorOf(field)) tabs_->setCurrentWidget(more_);
+    refusal_ = new QLabel(refused_);
+    refusal_->setObjectName(QStringLiteral("set_up_refusal"));
+    refusal_->setTextFormat(Qt::PlainText);
+    refusal_->setWordWrap(true);
+    refusal_->setProperty("role", "error");
+    refused_.clear();
+    // Below the line of the form that the field stands in.
+    for (QWidget* box = field->parentWidget(); box; box = box->parentWidget()) {
+      auto* layout = qobject_cast<QFormLayout*>(box->layout());
+      if (!layout) continue;
+      for (int row = 0; row < layout->rowCount(); ++row) {
+        QLayoutItem* item = layout->itemAt(row, QFormLayout::FieldRole);
+        if (!item || !item->widget() || !(item->widget() == field || item->widget()->isAncestorOf(field))) continue;
+        layout->insertRow(row + 1, QString(), refusal_);
+        break;
+      }
+      break;
+    }
+    field->setProperty("role", "error");
+    field->setFocus();
+  }
+  update();
+}
+
+void SetUpDialog::offerToFit() {
+  const QString limit = value(configuration(), kLimit);
+  if (format::bytesOf(limit).value_or(0) == 0) return;
+  auto* fit = buttons_->addButton(QStringLiteral("Fit by recompute"), QDialogButtonBox::ActionRole);
+  fit->setObjectName(QStringLiteral("set_up_fit"));
+  fit->setAutoDefault(false);
+  fit->setToolTip(
+      QStringLiteral("Builds it so that it fits into %1: cheap values are computed again instead of being kept").arg(limit));
+  connect(fit, &QPushButton::clicked, this, [this] {
+    snapshot::Configure wanted;
+    QString limit;
+    for (const auto& [name, text] : settingsOf(configuration())) {
+      if (name == kLimit) {
+        limit = QString::fromStdString(text);
+        continue;
+      }
+      wanted.add_settings()->set_name(name);
+      wanted.mutable_settings(wanted.settings_size() - 1)->set_value(text);
+    }
+    emit fitWanted(wanted, limit);
+    accept();
+  });
+}
+
+void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {
+  if (more_ || options.empty() || (model_->problems_size() > 0 && model_->node_count() == 0)) return;
+  more_ = new MoreSettings(options, kept_);
+  std::erase_if(kept_, [this](const auto& setting) { return more_->has(setting.first); });
+  tabs_->insertTab(1, more_, QStringLiteral("More"));
+  if (!asked_.isEmpty()) showProblem(QString(refused_), QString(asked_));
+}
+
+void SetUpDialog::offerLook() {
+  auto* look = buttons_->addButton(QStringLiteral("Only look at it"), QDialogButtonBox::ActionRole);
+  look->setObjectName(QStringLiteral("set_up_look"));
+  look->setAutoDefault(false);
+  look->setToolTip(QStringLiteral("Shows its graph in place of the model that is open; nothing is built"));
+  connect(look, &QPushButton::clicked, this, [this] {
+    emit lookWanted();
+    reject();
+  });
+}
+
+}  // namespace stepscope
