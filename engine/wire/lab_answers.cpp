@@ -123,7 +123,7 @@ snapshot::BisectFinding bisectAnswer(const BisectReport& report) {
   snapshot::BisectFinding out;
   out.set_step(report.step);
   out.set_batch(toUtf8(report.batch));
-  out.set_tolerance(report.tolerance);
+  out.set_tolerance(report.tolerance > 0 ? report.tolerance : report.all.bound);
   out.set_candidates(static_cast<int>(report.candidates));
   out.set_tried(report.tried);
   out.set_differs(report.differs);

@@ -80,8 +80,8 @@ Status SessionService::bisect(const snapshot::Request& request) {
   SS_TRY(needSession());
   BisectQuestion question;
   if (request.bisect().tolerance() != 0) question.tolerance = request.bisect().tolerance();
-  if (!(question.tolerance > 0 && question.tolerance < 1))
-    return invalid(fmt::format("bisect: found a tolerance of {}; expected a number between 0 and 1", question.tolerance));
+  if (!(question.tolerance >= 0 && question.tolerance < 1))
+    return invalid(fmt::format("bisect: found a tolerance of {}; expected a number from 0 to below 1", question.tolerance));
   question.file = std::filesystem::path(request.bisect().file());
   SS_ASSIGN(const BisectReport report, session_->lab().bisect(question));
   snapshot::Response response;
