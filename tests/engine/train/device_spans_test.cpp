@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "kernels/activity.h"
 #include "tests/support/sessions.h"
@@ -28,7 +30,7 @@ Times timesOf(const std::string& device) {
   EXPECT_TRUE(step.has_value());
   if (!step) return times;
   const auto plan = session->planSnapshot();
-  std::vector<std::pair<std::int64_t, std::int64_t>> onStream;
+  std::vector<std::tuple<int, std::int64_t, std::int64_t>> onStream;  // stream, begin, end
   for (const auto& span : step->spans()) {
     const auto& instruction = plan->instructions(span.instruction());
     if (instruction.view() || !instruction.on_host().empty()) {
@@ -42,10 +44,15 @@ Times timesOf(const std::string& device) {
     constexpr std::int64_t kSlack = 50'000;
     if (span.begin_ns() >= step->begin_ns() - kSlack && span.end_ns() <= step->begin_ns() + step->ns() + kSlack)
       ++times.within;
-    onStream.emplace_back(span.begin_ns(), span.end_ns());
+    onStream.emplace_back(span.thread(), span.begin_ns(), span.end_ns());
   }
   std::ranges::sort(onStream);
-  for (std::size_t i = 1; i < onStream.size(); ++i) times.overlapping += onStream[i].first < onStream[i - 1].second ? 1 : 0;
+  // Kernels of one instruction may have a copy of another stream between them.
+  for (std::size_t i = 1; i < onStream.size(); ++i) {
+    const auto& [before, from, until] = onStream[i - 1];
+    const auto& [stream, begin, end] = onStream[i];
+    times.overlapping += stream == before && begin < until ? 1 : 0;
+  }
   return times;
 }
 
@@ -56,7 +63,7 @@ TEST(DeviceSpans, AreTheTimesOfTheDeviceWhateverItsClock) {
     const Times times = timesOf(device);
     EXPECT_GT(times.onDevice, 10) << device;
     EXPECT_EQ(times.within, times.onDevice) << device;
-    EXPECT_EQ(times.overlapping, 0) << device << ": the emulator runs one kernel at a time";
+    EXPECT_EQ(times.overlapping, 0) << device << ": a stream runs one kernel at a time";
     EXPECT_GT(times.device, 0) << device;
   }
 }

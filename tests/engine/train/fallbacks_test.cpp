@@ -62,8 +62,8 @@ TEST(Fallbacks, AreSeenInThePlan) {
   std::string said;
   for (const snapshot::Alert& alert : session->alerts())
     if (alert.code() == "cpu_fallbacks") said = alert.message();
-  EXPECT_TRUE(said.starts_with(std::to_string(found) + " nodes run on the CPU: ")) << said;
-  EXPECT_NE(said.find("× Product (device 'emulated:lacks=Product,lacks=Gemm,lacks=MatMul' has no kernel for it)"),
+  EXPECT_TRUE(said.starts_with(std::to_string(found) + " node")) << said;
+  EXPECT_NE(said.find("Gemm (device 'emulated:lacks=Product,lacks=Gemm,lacks=MatMul' has no kernel for it)"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("copies move"), std::string::npos) << said;

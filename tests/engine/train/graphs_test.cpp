@@ -118,7 +118,8 @@ TEST(Graphs, WhoLooksIntoAStepGetsLaunchesAndTheLogSaysSo) {
 
 TEST(Graphs, TimesOfInstructionsTakeLaunches) {
   auto session =
-      openSession(testing::digits(), {{"device", "emulated"}, {"record.statistics", "off"}, {"record.flight", "off"}});
+      openSession(testing::digits(),
+                  {{"device", "emulated"}, {"record.statistics", "off"}, {"record.flight", "off"}, {"record.batch", "off"}});
   ASSERT_TRUE(session && session->step() && session->step());
   EXPECT_EQ(session->stepper().executor().issue().graphs, 0);
   EXPECT_TRUE(contains(saidOfGraphs(*session), "the times of instructions are recorded")) << saidOfGraphs(*session);
