@@ -14,10 +14,13 @@
 
 namespace stepscope {
 
+// What each of the sixteen codes stands for.
 using FourBitTable = std::array<float, 16>;
 
+// FP4: a sign, two bits of exponent, one of mantissa, scaled so that the largest is 1.
 inline constexpr FourBitTable kFp4{0.0F,  5.208333333e-03F,  0.66666667F,  1.0F,  0.33333333F,  0.5F,  0.16666667F,  0.25F,
                                    -0.0F, -5.208333333e-03F, -0.66666667F, -1.0F, -0.33333333F, -0.5F, -0.16666667F, -0.25F};
+// NF4: quantiles of the normal distribution, the outermost at -1 and 1.
 inline constexpr FourBitTable kNf4{-1.0F,
                                    -0.6961928009986877F,
                                    -0.5250730514526367F,
@@ -38,6 +41,7 @@ inline constexpr FourBitTable kNf4{-1.0F,
 // Attribute quant_type of MatMulBnb4: 0 is FP4, 1 is NF4.
 inline const FourBitTable& fourBitTable(std::int64_t quantType) { return quantType == 0 ? kFp4 : kNf4; }
 
+// The code of element i of a packed matrix.
 inline std::uint8_t fourBitCode(const std::uint8_t* packed, std::int64_t i) {
   return i % 2 == 0 ? packed[i / 2] >> 4 : packed[i / 2] & 0xF;
 }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "engine/ops/elementwise/common.h"
 #include "engine/ops/gradient_context.h"
 #include "engine/ops/linear/ops.h"
 #include "engine/ops/shape_context.h"
@@ -31,9 +30,11 @@ Status requireLength(ShapeContext& c, std::size_t input, std::int64_t length, st
                              what, elements.value(), length));
 }
 
-Status inferShape(ShapeContext& c) {
-  SS_TRY(requireFloat(c, 0));
-  SS_TRY(requireFloat(c, 2));
+Status inferMatMulBnb4Shape(ShapeContext& c) {
+  for (const std::size_t input : {0, 2})
+    if (const DType dtype = c.inputDType(input); dtype != DType::kUndefined && !isFloating(dtype))
+      return invalid(
+          fmt::format("{}: input {} is {}; expected floating numbers", c.node().label(), input, dtypeName(dtype)));
   const Form form(c.attrs());
   const std::int64_t kind = c.attrs().integer("quant_type", -1);
   if (form.k <= 0 || form.n <= 0 || form.n > (std::int64_t{1} << 40) / form.k)
@@ -63,14 +64,14 @@ Status inferShape(ShapeContext& c) {
 }
 
 // d x = dy · W, the same product with the matrix the other way round. The weight is frozen.
-Status gradient(GradientContext& g) {
+Status matMulBnb4Gradient(GradientContext& g) {
   Attributes attrs = g.attrs();
   attrs.set("transB", std::int64_t{attrs.integer("transB", 1) == 0});
   g.setGradient(0, g.emit("com.microsoft", "MatMulBnb4", {g.dy(0), g.x(1), g.x(2)}, 1, std::move(attrs)).front());
   return {};
 }
 
-double flops(const OpShapes& shapes) {
+double flopsOfMatMulBnb4(const OpShapes& shapes) {
   const Form form(*shapes.attrs);
   double rows = 1;
   for (std::size_t axis = 0; axis + 1 < shapes.inputs[0].size(); ++axis) rows *= static_cast<double>(shapes.inputs[0][axis]);
@@ -90,11 +91,11 @@ extern constexpr OpDef kMatMulBnb4Op{
     .category = OpCategory::kMatmul,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = inferMatMulBnb4Shape,
+    .gradient = matMulBnb4Gradient,
     .differentiableInputs = bit(0),
     .recompute = Recompute::kCostly,
-    .flops = flops,
+    .flops = flopsOfMatMulBnb4,
 };
 
 }  // namespace stepscope::ops
