@@ -34,7 +34,7 @@ struct BuildRequest {
   bool forwardOnly = false;       // without loss, gradient and optimizer
   int threads = 1;
   std::optional<RowsChoices> rows;  // absent: chosen from the first batch
-  int ranks = 1;  // processes that train together: their gradients are averaged
+  int ranks = 1;                    // processes that train together: their gradients are averaged
   // Adds to an error of a batch's shapes what would help.
   std::function<Error(Error)> explain;
   // Opens the data for the inputs of the graph and gives its next batch; what is worth telling goes to `notes`. Only what

@@ -88,11 +88,11 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
         {},
         1,
         value};
-    Gauge computed{QObject::tr("computed of %1").arg(name),
-                   QObject::tr("%1 of %2")
+    Gauge computed{QStringLiteral("computed of %1").arg(name),
+                   QStringLiteral("%1 of %2")
                        .arg(format::percent(static_cast<double>(d.computed()), static_cast<double>(d.total())),
                             format::count(d.total())),
-                   QObject::tr("%1 of %2 elements are computed, decided for every batch: %3")
+                   QStringLiteral("%1 of %2 elements are computed, decided for every batch: %3")
                        .arg(format::count(d.computed()), format::count(d.total()), format::visible(d.decision())),
                    d.total() > 0 ? static_cast<double>(d.computed()) / static_cast<double>(d.total()) : -1,
                    {},
