@@ -14,6 +14,7 @@
 #include "app/cli/terminal.h"
 #include "engine/comm/local_ranks.h"
 #include "engine/comm/mpi_transport.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -139,10 +140,10 @@ Result<bool> RankRun::stepDone(const Session& session, bool stop, snapshot::Step
 void RankRun::summary(const Output& output) const {
   if (output.json() || steps_ == 0) return;
   std::vector<std::vector<std::string>> rows;
-  const auto mean = [&](double sum) { return timeText(static_cast<std::int64_t>(sum / static_cast<double>(steps_))); };
+  const auto mean = [&](double sum) { return units::time(static_cast<std::int64_t>(sum / static_cast<double>(steps_))); };
   for (std::size_t r = 0; r < sums_.size(); ++r)
     rows.push_back({std::to_string(r), mean(sums_[r].ns), mean(sums_[r].waitNs), mean(sums_[r].moveNs),
-                    bytesText(static_cast<std::int64_t>(sums_[r].sentBytes / static_cast<double>(steps_))),
+                    units::bytes(static_cast<std::int64_t>(sums_[r].sentBytes / static_cast<double>(steps_))),
                     std::to_string(sums_[r].last)});
   say("{}\n", table({"rank", "step", "of it waits", "of it sends", "sent", "came last"}, rows));
 }
