@@ -65,7 +65,7 @@ std::shared_ptr<snapshot::PrecisionReport> report() {
 QString text(const QTableView* table, int row, int column) { return table->model()->index(row, column).data().toString(); }
 
 // A bench with a plan and two options.
-struct Study : Bench {
+struct StudyBench : Bench {
   PrecisionView view{context()};
   const QTableView *nodes = child<QTableView>(view, "precision_nodes"),
                    *classes = child<QTableView>(view, "precision_classes"),
@@ -73,7 +73,7 @@ struct Study : Bench {
   QPushButton *study = view.findChild<QPushButton*>(QStringLiteral("precision_study")),
               *apply = view.findChild<QPushButton*>(QStringLiteral("precision_apply"));
 
-  Study() {
+  StudyBench() {
     store.setGraph(graph());
     store.setPlan(PlanSnapshot::make({}));
     store.setWorkerState(WorkerState::kIdle, {});
@@ -118,7 +118,7 @@ class PrecisionViewTest : public QObject {
     QVERIFY(view.emptyText().contains(QStringLiteral("No plan yet")));
     b.store.setReadOnly(true);
     QVERIFY(view.emptyText().contains(QStringLiteral("A recorded project")));
-    Study s;
+    StudyBench s;
     QVERIFY(s.view.emptyText().isEmpty());
     QVERIFY(s.study->isEnabled());
     QVERIFY(!s.apply->isEnabled());
@@ -135,7 +135,7 @@ class PrecisionViewTest : public QObject {
   }
 
   void aStudyFillsItsTables() {
-    Study s;
+    StudyBench s;
     QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(s.nodes->model()),
                                     QAbstractItemModelTester::FailureReportingMode::QtTest);
     s.store.findings().setPrecision(report(), {});
@@ -159,7 +159,7 @@ class PrecisionViewTest : public QObject {
   }
 
   void anOverrideIsAskedForWithItsPrecision() {
-    Study s;
+    StudyBench s;
     s.store.findings().setPrecision(report(), {});
     QVERIFY(s.apply->isEnabled());  // the first row is chosen
     QSignalSpy set(&s.wishes, &Wishes::setOption);
@@ -182,7 +182,7 @@ class PrecisionViewTest : public QObject {
   void theExponentsAreDrawnInBothThemes() {
     for (const Theme theme : {Theme::kLight, Theme::kDark}) {
       applyTheme(*qApp, theme);
-      Study s;
+      StudyBench s;
       s.store.findings().setPrecision(report(), {});
       const QString look = theme == Theme::kLight ? QStringLiteral("-light") : QStringLiteral("-dark");
       s.picture(QStringLiteral("precision-nodes") + look);
@@ -207,7 +207,7 @@ class PrecisionViewTest : public QObject {
 
   // What a worker sends may be anything.
   void numbersFromAWorkerAreNoHarm() {
-    Study s;
+    StudyBench s;
     auto r = report();
     auto* c = r->mutable_classes(0);
     c->set_first_exponent(std::numeric_limits<int>::max() - 1);
