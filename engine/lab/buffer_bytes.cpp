@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 
@@ -30,7 +31,8 @@ Result<std::vector<std::int64_t>> bufferBytes(SideStep& side, const Batch& batch
     const int buffer = static_cast<int>(b);
     if (buffers[b].first < 0 || executor.arenaMemory(buffer).empty()) continue;
     begin.emplace(buffers[b].first, buffer);
-    end.emplace(buffers[b].last, buffer);
+    // What is kept until the end of the step is used beyond the last instruction.
+    end.emplace(std::min(buffers[b].last, static_cast<int>(executor.plan().instructions.size()) - 1), buffer);
   }
   const auto before = [&](int i) {
     for (auto [it, last] = begin.equal_range(i); it != last; ++it) giveBackPages(executor.arenaMemory(it->second));

@@ -36,6 +36,9 @@ Result<OneNode> OneNode::of(const Graph& graph, const Node& node, const Operator
   OneNode made;
   made.operators_ = &operators;
   made.node_ = node;
+  // A cast to a narrower float rounds, which finite differences would see and a slope does not have.
+  if (node.op == "Cast" && isFloating(static_cast<DType>(node.attrs.integer("to", 0))))
+    made.node_.attrs.set("to", static_cast<std::int64_t>(DType::kF64));
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     made.names.push_back(node.inputs[i] ? graph.value(node.inputs[i]).name : std::string());
     made.operands.emplace_back();

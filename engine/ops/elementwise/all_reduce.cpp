@@ -20,7 +20,7 @@ extern constexpr OpDef kAllReduceOp{
     .doc = "y_i = sum over the ranks of x_i, divided by their number with average = 1; added in the order of the ranks",
     .inputs = {1, kMany},
     .outputs = {1, kMany},
-    .category = OpCategory::kOptimizer,
+    .category = OpCategory::kOther,
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
     .inferShape = inferShape,
