@@ -61,7 +61,7 @@ void print(const snapshot::Plan& plan, const std::vector<std::int64_t>& measured
     rows.push_back({buffer.name(), units::bytes(buffer.bytes()), units::bytes(measured[order[k]]),
                     fmt::format("{} .. {}", buffer.first(), buffer.last()), buffer.decision()});
   }
-  say("{}", table({"buffer", "planned", "touched", "instructions", "why it lies there"}, rows, 4));
+  say("{}", table({"buffer", "planned", "touched", "instructions", "why it lies there"}, rows, 5));
   say("\n{} of {} buffers; all of them: {} planned, {} touched by pages; arena {}\n", rows.size(), order.size(),
       units::bytes(planned), units::bytes(touched), units::bytes(plan.arena_bytes()));
 }

@@ -158,8 +158,8 @@ class GraphViewTest : public QObject {
     view.show();
     QVERIFY(settle(view));
     QCOMPARE(view.canvas().scene()->model->snapshot().nodeCount(), all);
-    auto* casts = view.headerWidget()->findChild<QToolButton*>(QStringLiteral("graph_casts"));
-    casts->setChecked(false);
+    auto* casts = view.headerWidget()->findChild<QToolButton*>(QStringLiteral("graph_hide_casts"));
+    casts->setChecked(true);
     QVERIFY(settle(view));
     const GraphModel& model = *view.canvas().scene()->model;
     QCOMPARE(model.snapshot().nodeCount(), all - 1);
@@ -167,11 +167,11 @@ class GraphViewTest : public QObject {
     QVERIFY(settle(view));
     QCOMPARE(view.canvas().selected(), view.canvas().scene()->model->ofNodeId(w.store.graph()->graph().nodes(0).id()));
     const QString state = view.saveState();
-    casts->setChecked(true);
+    casts->setChecked(false);
     QVERIFY(settle(view));
     QCOMPARE(view.canvas().scene()->model->snapshot().nodeCount(), all);
     view.restoreState(state);
-    QVERIFY(!casts->isChecked());
+    QVERIFY(casts->isChecked());
   }
 
   // At 100 % both columns of a group do not fit into a narrow panel: who steps into it sees both all the same.

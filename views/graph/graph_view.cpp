@@ -111,24 +111,22 @@ void GraphView::buildControls() {
   allEdges_->setCheckable(true);
   allEdges_->setText(QStringLiteral("All edges"));
   allEdges_->setToolTip(QStringLiteral("Draws stashes and long edges as full lines instead of stubs"));
-  casts_ = new QToolButton(controls_);
-  casts_->setObjectName(QStringLiteral("graph_casts"));
-  casts_->setCheckable(true);
-  casts_->setChecked(true);
-  casts_->setText(QStringLiteral("Casts"));
-  casts_->setToolTip(
-      QStringLiteral("Shows conversions between float types as nodes; without them, lines go from where a value is made"));
+  hideCasts_ = new QToolButton(controls_);
+  hideCasts_->setObjectName(QStringLiteral("graph_hide_casts"));
+  hideCasts_->setCheckable(true);
+  hideCasts_->setText(QStringLiteral("Hide casts"));
+  hideCasts_->setToolTip(QStringLiteral("Leaves out conversions between float types: lines go from where a value is made"));
   zoom_ = new QLabel(controls_);
   zoom_->setProperty("role", "faint");
   zoom_->setMinimumWidth(zoom_->fontMetrics().horizontalAdvance(QStringLiteral("1000 %")));
   zoom_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   row->addWidget(heat_);
   row->addWidget(allEdges_);
-  row->addWidget(casts_);
+  row->addWidget(hideCasts_);
   row->addWidget(zoom_);
   connect(heat_, &QComboBox::currentIndexChanged, this, &GraphView::updateMarks);
   connect(allEdges_, &QToolButton::toggled, canvas_, &GraphCanvas::setAllEdges);
-  connect(casts_, &QToolButton::toggled, this, [this] {
+  connect(hideCasts_, &QToolButton::toggled, this, [this] {
     if (shown_) relayout(shown_, -1);
   });
 
@@ -226,7 +224,7 @@ void GraphView::relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reve
 }
 
 std::shared_ptr<const GraphSnapshot> GraphView::drawn() {
-  if (casts_->isChecked()) return shown_;
+  if (!hideCasts_->isChecked()) return shown_;
   if (castsOf_ != shown_) {
     castsOf_ = shown_;
     withoutCasts_ = WithoutCasts::make(shown_);
@@ -296,7 +294,7 @@ void GraphView::showSelection() {
     if (const snapshot::Instruction* in = store().plan()->instruction(s.instruction)) id = in->node();
   }
   if (id < 0 && s.value >= 0 && store().graph()) id = store().graph()->producer(s.value);
-  if (!casts_->isChecked()) {
+  if (hideCasts_->isChecked()) {
     if (const auto hidden = withoutCasts_.standIn.find(id); hidden != withoutCasts_.standIn.end()) id = hidden->second;
   }
   selectedId_ = id;
@@ -414,7 +412,7 @@ QString GraphView::saveState() const {
     open.append(QString::fromStdString(path));
   return QString::fromUtf8(QJsonDocument(QJsonObject{{"heat", heat_->currentIndex()},
                                                      {"all_edges", allEdges_->isChecked()},
-                                                     {"casts", casts_->isChecked()},
+                                                     {"hide_casts", hideCasts_->isChecked()},
                                                      {"open", open}})
                                .toJson(QJsonDocument::Compact));
 }
@@ -423,7 +421,7 @@ void GraphView::restoreState(const QString& state) {
   const QJsonObject json = QJsonDocument::fromJson(state.toUtf8()).object();
   heat_->setCurrentIndex(std::clamp(json["heat"].toInt(), 0, heat_->count() - 1));
   allEdges_->setChecked(json["all_edges"].toBool());
-  casts_->setChecked(json["casts"].toBool(true));
+  hideCasts_->setChecked(json["hide_casts"].toBool());
   OpenGroups open;
   for (const QJsonValue& path : json["open"].toArray()) open.insert(path.toString().toStdString());
   if (open.empty()) return;

@@ -77,7 +77,7 @@ class GraphView : public View {
   QWidget* controls_ = nullptr;
   QComboBox* heat_ = nullptr;
   QToolButton* allEdges_ = nullptr;
-  QToolButton* casts_ = nullptr;
+  QToolButton* hideCasts_ = nullptr;
   QLabel* zoom_ = nullptr;
   GraphFinder* finder_ = nullptr;
 
