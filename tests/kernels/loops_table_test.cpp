@@ -222,6 +222,7 @@ TEST(KernelLists, TheseOpsHaveOnlyAReferenceKernel) {
                                        "ai.onnx.preview.training.Adam",
                                        "ai.onnx.preview.training.Momentum",
                                        "com.microsoft.Inverse",
+                                       "stepscope.AllReduce",
                                        "stepscope.Cholesky",
                                        "stepscope.ConcatTaken",
                                        "stepscope.CtcLoss",
