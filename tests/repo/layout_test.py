@@ -24,7 +24,7 @@ from types_once import check_types
 CLANG_FORMAT = "clang-format-16"
 LARGEST_FILE = 2 * 1024 * 1024  # bytes
 TOP = {
-    "CMakeLists.txt", "CMakePresets.json", "pyproject.toml", "README.md", "LICENSES", "LICENSE", "app", "engine", "kernels", "views", "storage",
+    "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSES", "LICENSE", "app", "engine", "kernels", "views", "storage",
     "plugins", "tests", "scripts", ".ci", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".clangd", ".editorconfig",
 }  # fmt: skip
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
