@@ -41,9 +41,9 @@ REASONS = {
     "update_cu::adamElements": "a thread has four loads of 16 bytes under way, which hides the latency of memory with fewer threads",
     "product_cu::products<4>": "a thread keeps 16 sums and 8 operands in registers, so that a product reads shared memory less often",
 }
-# Kernels that memory bounds: each moves 16 bytes at once.
+# Kernels that memory bounds: each moves 16 bytes at once. dropPart draws for rows of any places, whose elements have no common alignment.
 WIDE = re.compile(
-    r"elementwise_cu::elementwise<|cast_cu::cast<|update_cu::(adamElements|sgdElements|accumulateElements)|dropout_cu::"
+    r"elementwise_cu::elementwise<|cast_cu::cast<|update_cu::(adamElements|sgdElements|accumulateElements)|dropout_cu::(?!dropPart)"
     r"|movement_cu::moveElements<stepscope::cuda::Wide>|segments_cu::startElements<stepscope::cuda::Wide>|gather_cu::(begin|gatherElements<stepscope::cuda::Wide)"
 )
 

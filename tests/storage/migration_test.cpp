@@ -100,8 +100,9 @@ void makeVersion(const std::filesystem::path& path, int version) {
       connection.execute("ALTER TABLE buffers DROP COLUMN measured_bytes; ALTER TABLE batch_densities DROP COLUMN computed; "
                          "ALTER TABLE batch_densities DROP COLUMN decision; "
                          "PRAGMA user_version = 9"));
-  if (version == 9) return;
-  ASSERT_TRUE(connection.execute("DROP TABLE device_work; DROP TABLE device_kernels; PRAGMA user_version = 8"));
+  if (version < 9) {
+    ASSERT_TRUE(connection.execute("DROP TABLE device_work; DROP TABLE device_kernels; PRAGMA user_version = 8"));
+  }
   if (version < 8) {
     ASSERT_TRUE(connection.execute("DROP TABLE ledger; DROP TABLE ledger_advice; PRAGMA user_version = 7"));
   }
