@@ -25,8 +25,11 @@ double secondsOf(Session& session, storage::Recorder* recorder, int steps) {
   return testing::cpuSeconds() - begin;
 }
 
+// In the precision of the parameter, with statistics as often as they are by default.
+class RecordingCost : public ::testing::TestWithParam<const char*> {};
+
 // Noise goes both ways and a cost does not: a recording that costs more is over the bound in every attempt.
-TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
+TEST_P(RecordingCost, IsAtMostTwoPercentOfAStep) {
 #ifdef SS_SANITIZED
   GTEST_SKIP() << "a sanitizer's time says nothing of a release build";
 #endif
@@ -34,7 +37,8 @@ TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
       std::filesystem::temp_directory_path() / ("stepscope_recording_cost_" + std::to_string(::getpid()) + ".stepscope");
   // One thread: CPU time is then the time of a step, whatever else the machine does.
   const auto open = [](const char* record) {
-    return testing::openSession(testing::testModels().front(), {{"threads", "1"}, {"record", record}});
+    return testing::openSession(testing::testModels().front(),
+                                {{"threads", "1"}, {"record", record}, {"precision", GetParam()}});
   };
   const auto plain = open("off"), recorded = open("instructions");
   ASSERT_TRUE(plain && recorded);
@@ -61,6 +65,9 @@ TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
   RecordProperty("ratio", std::to_string(best));
   EXPECT_LE(best, 1.02);
 }
+
+INSTANTIATE_TEST_SUITE_P(Precisions, RecordingCost, ::testing::Values("fp32", "bf16"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace stepscope
