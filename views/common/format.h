@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The only place where units become text. Input is bytes, nanoseconds and elements.
+// Quantities (by engine/snapshot/units.h) and names as text of the window. Input is bytes, nanoseconds and elements; a time
+// or size below 0 is one that is not known, "–".
 #pragma once
 
 #include <QFontMetrics>
