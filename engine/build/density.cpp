@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/build/input_role.h"
+#include "engine/ops/class_loss.h"
 #include "engine/snapshot/utf8.h"
 #include "kernels/dispatch.h"
 
@@ -12,11 +13,9 @@ namespace stepscope {
 namespace {
 
 // The label that the loss ignores, found at the node that reads this input.
-std::optional<std::int64_t> ignoredLabel(const Graph& graph) {
+std::optional<std::int64_t> labelThatDoesNotCount(const Graph& graph) {
   for (const NodeId id : graph.order()) {
-    const Node& node = graph.node(id);
-    if ((node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss") && node.attrs.has("ignore_index"))
-      return node.attrs.integer("ignore_index", -100);
+    if (const auto ignored = ignoredLabel(graph, graph.node(id))) return ignored;
   }
   return std::nullopt;
 }
@@ -30,7 +29,7 @@ DensityProbe::DensityProbe(const Graph& graph, const Batch& batch, const TrainOp
     if (array == batch.arrays.end() || !isInteger(input.type.dtype)) continue;
     const InputRole role = inferRole(graph, id);
     if (role.kind == InputRole::Kind::kLabels) {
-      if (const auto ignored = ignoredLabel(graph))
+      if (const auto ignored = labelThatDoesNotCount(graph))
         entries_.push_back({input.name, "labels", fmt::format("ignored label {}", *ignored), ignored, {}});
     } else if (role.kind == InputRole::Kind::kMask) {
       entries_.push_back({input.name, "mask", "zeros are padding", 0, {}});

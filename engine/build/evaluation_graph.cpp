@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/ops/class_loss.h"
+
 namespace stepscope {
 namespace {
 
@@ -50,12 +52,9 @@ std::optional<ScoredLabels> scoredLabels(const Graph& graph, ValueId loss) {
   const Node* node = producerOf(graph, loss);
   while (node && node->domain.empty() && (node->op == "Cast" || node->op == "Identity" || node->op == "Squeeze"))
     node = producerOf(graph, node->input(0));
-  if (!node || !node->domain.empty()) return std::nullopt;
-  if (node->op != "SoftmaxCrossEntropyLoss" && node->op != "NegativeLogLikelihoodLoss") return std::nullopt;
-  ScoredLabels found{node->input(0), node->input(1), std::nullopt,
-                     node->attrs.text("reduction", "mean") == "mean" && !node->input(2)};
-  if (node->attrs.has("ignore_index")) found.ignored = node->attrs.integer("ignore_index", 0);
-  return found;
+  if (!node || !isClassLoss(*node)) return std::nullopt;
+  return ScoredLabels{node->input(0), node->input(1), ignoredLabel(graph, *node),
+                      node->attrs.text("reduction", "mean") == "mean" && !node->input(2)};
 }
 
 }  // namespace stepscope

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <optional>
 
+#include "engine/ops/class_loss.h"
+
 namespace stepscope {
 namespace {
 
@@ -82,9 +84,7 @@ InputRole inferRole(const Graph& graph, ValueId input) {
                     fmt::format("token ids below {}", rows),
                     fmt::format("indexes '{}' ({} rows) through {}", graph.value(node.input(0)).name, rows, node.label())};
         }
-        if ((node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss" ||
-             node.op.starts_with("SoftmaxCrossEntropyLossInternal")) &&
-            use.input == 1) {
+        if (isClassLoss(node) && use.input == 1) {
           const std::int64_t classes = extent(node.input(0), 1);
           return {InputRole::Kind::kLabels,
                   classes,

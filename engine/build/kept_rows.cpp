@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/ops/class_loss.h"
 #include "engine/passes/eliminate_padding.h"
 #include "engine/passes/sparse_labels.h"
 
@@ -41,8 +42,8 @@ std::vector<KeptRows> keptRowsOf(const Graph& graph, const DensityProbe& density
     for (const NodeId node : graph.order()) {
       const Node& loss = graph.node(node);
       const NodeId made = loss.inputs.size() > 1 && loss.input(1) ? graph.value(loss.input(1)).producer : NodeId{};
-      if (loss.op == "SoftmaxCrossEntropyLoss" && made && graph.node(made).input(1) == id) {
-        rows.ignored = loss.attrs.integer("ignore_index", -100);
+      if (isCrossEntropy(loss) && made && graph.node(made).input(1) == id) {
+        rows.ignored = ignoredLabel(graph, loss).value_or(-100);
         found.push_back(rows);
         break;
       }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "engine/ops/class_loss.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -231,7 +232,7 @@ class Replay {
     const Dims& dims = x.dims();
     if (dims.empty() || !isFloating(x.dtype())) return false;
     const auto rank = static_cast<std::int64_t>(dims.size());
-    std::int64_t axis = node.attrs.integer("axis", node.op == "SoftmaxCrossEntropyLoss" ? 1 : -1);
+    std::int64_t axis = node.attrs.integer("axis", isCrossEntropy(node) ? 1 : -1);
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return false;
     std::int64_t inner = 1;
@@ -293,7 +294,8 @@ class Replay {
     if (infinite) return "invalid operand";
     if (!cause.nan) return "overflow";
     // The mean of a loss over no label at all, and of a normalisation whose variance is below zero.
-    if (is(forward, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})) return "division by zero";
+    if (is(forward, {"SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLossInternal", "NegativeLogLikelihoodLoss"}))
+      return "division by zero";
     // The variance of large numbers is infinite, that of a step below zero has no root.
     if (op.find("Normalization") != std::string::npos) return largest > 1e17 ? "overflow" : "log or root out of domain";
     return "invalid operand";

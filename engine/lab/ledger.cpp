@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 
+#include "engine/ops/class_loss.h"
+
 namespace stepscope {
 namespace {
 
@@ -47,7 +49,7 @@ class TokenRows {
     }
     for (const NodeId id : subject.graph->order()) {
       const Node& node = subject.graph->node(id);
-      if (node.op != "SoftmaxCrossEntropyLoss" && node.op != "NegativeLogLikelihoodLoss") continue;
+      if (!isClassLoss(node)) continue;
       const auto& shape = subject.graph->value(node.input(0)).type.shape;
       if (shape && shape->size() >= 2 && (*shape)[1].known()) classes_ = (*shape)[1].value();
     }

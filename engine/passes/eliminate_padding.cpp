@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/ops/class_loss.h"
 #include "engine/passes/beside.h"
 #include "engine/passes/token_flow.h"
 
@@ -83,7 +84,7 @@ class Packer {
   void pack(NodeId id) {
     const Node node = graph_.node(id);
     ++nodes_;
-    if (isOp(node, "SoftmaxCrossEntropyLoss")) {
+    if (isCrossEntropy(node)) {
       const ValueId scores = rowsOf(id, node.input(0), TokenForm::kFlat, 2),
                     labels = rowsOf(id, node.input(1), TokenForm::kFlat, 1);
       graph_.setInput(id, 0, scores);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/ops/class_loss.h"
 #include "engine/passes/beside.h"
 #include "engine/passes/pattern.h"
 
@@ -144,7 +145,7 @@ ValueId labelInput(const Graph& graph, ValueId labels) {
 // Why the scores of ignored rows are needed, or are not worth the change; empty where they can go.
 std::string refusal(const Graph& graph, const PassContext& context, const Node& loss, ValueId labels) {
   const auto &scores = graph.value(loss.input(0)).type.shape, &rows = graph.value(loss.input(1)).type.shape;
-  if (!loss.attrs.has("ignore_index")) return "the loss ignores no label";
+  if (!ignoredLabel(graph, loss)) return "the loss ignores no label";
   if (loss.attrs.text("reduction", "mean") == "none") return "the loss of every row is an output";
   if (loss.output(1)) return "the log-probabilities of all rows are an output";
   if (!scores || !rows || scores->size() != 2 || rows->size() != 1) return "scores and labels are no rows";
@@ -161,7 +162,7 @@ std::string refusal(const Graph& graph, const PassContext& context, const Node& 
 Status sparseLabels(Graph& graph, PassContext& context) {
   for (const NodeId id : std::vector<NodeId>(graph.order())) {
     const Node loss = graph.node(id);
-    if (!isOp(loss, "SoftmaxCrossEntropyLoss")) continue;
+    if (!isCrossEntropy(loss)) continue;
     const ValueId labels = labelInput(graph, loss.input(1));
     if (const std::string reason = refusal(graph, context, loss, labels); !reason.empty()) {
       context.miss(id, reason);

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "engine/ops/class_loss.h"
+
 namespace stepscope {
 namespace {
 
@@ -136,7 +138,7 @@ void TokenFlow::visit(const Node& node) {
     if (alike && tokenwise(node, rows)) {
       tokenwise_[static_cast<std::size_t>(node.id.index)] = true;
       products_ += isOp(node, "MatMul") || isOp(node, "Gemm") ? 1 : 0;
-      if (isOp(node, "SoftmaxCrossEntropyLoss")) return;
+      if (isCrossEntropy(node)) return;
       if (isElementwise(node)) return pointwise(node);
       if (isView(node)) return reshaped(node);
       for (const ValueId out : node.outputs) {
@@ -218,7 +220,7 @@ bool TokenFlow::tokenwise(const Node& node, TokenForm form) const {
     const bool maskRead = node.output(1) && !readers_.of(node.output(1)).empty();
     return dependsOnPadding(node.input(0)) && !maskRead && shaped(node.output(0)) == form;
   }
-  if (node.op == "SoftmaxCrossEntropyLoss" || !node.domain.empty()) return false;  // losesNothing() judges the loss
+  if (isCrossEntropy(node) || !node.domain.empty()) return false;  // losesNothing() judges the loss
   const Shape* x = shapeOf(node.input(0));
   if (node.op == "Gather")  // an embedding
     return dependsOnPadding(node.input(1)) && !dependsOnPadding(node.input(0)) && node.attrs.integer("axis", 0) == 0;
@@ -252,10 +254,10 @@ bool TokenFlow::tokenwise(const Node& node, TokenForm form) const {
 // A loss that ignores the labels of padded tokens reads none of their scores. True where the node is such a loss, or is
 // refused because it is another one.
 bool TokenFlow::losesNothing(const Node& node) {
-  if (!isOp(node, "SoftmaxCrossEntropyLoss")) return false;
+  if (!isCrossEntropy(node)) return false;
   const ValueId labels = dependsOnPadding(node.input(1)) ? ValueId{} : inputBehindViews(graph_, node.input(1));
   std::string reason;
-  if (!node.attrs.has("ignore_index"))
+  if (!ignoredLabel(graph_, node))
     reason = "the loss ignores no label";
   else if (node.attrs.text("reduction", "mean") == "none")
     reason = "the loss of every token is an output";

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/ops/class_loss.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -39,9 +40,6 @@ const Node* reducingNode(const Graph& graph, ValueId loss) {
   return node;
 }
 
-bool isEntropy(const Node& node) {
-  return node.domain.empty() && (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss");
-}
 bool isReduction(const Node& node) { return node.domain.empty() && (node.op == "ReduceMean" || node.op == "ReduceSum"); }
 
 // Of one row whose classes lie `stride` apart.
@@ -123,7 +121,7 @@ snapshot::RowLosses spread(const snapshot::RowLosses& some, const Node& gather,
 snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node,
                                    const std::function<Result<TensorView>(ValueId)>& read) {
   CrossEntropy entropy;
-  if (node.attrs.has("ignore_index")) entropy.ignored = node.attrs.integer("ignore_index", -100);
+  entropy.ignored = ignoredLabel(graph, node);
   entropy.normalised = node.op == "NegativeLogLikelihoodLoss";
   auto scores = read(node.input(0));
   if (!scores && node.output(1)) {
@@ -180,16 +178,16 @@ snapshot::RowLosses ofReduction(const Graph& graph, const Node& node,
 
 const Node* rowLossNode(const Graph& graph, ValueId loss) {
   const Node* node = reducingNode(graph, loss);
-  return node && (isEntropy(*node) || isReduction(*node)) ? node : nullptr;
+  return node && (isClassLoss(*node) || isReduction(*node)) ? node : nullptr;
 }
 
 snapshot::RowLosses rowLosses(const Graph& graph, ValueId loss, const std::function<Result<TensorView>(ValueId)>& read,
                               const std::function<int(NodeId)>& instructionOf) {
   const Node* node = reducingNode(graph, loss);
   if (!node) return never("the loss is computed by no node");
-  if (!isEntropy(*node) && !isReduction(*node))
+  if (!isClassLoss(*node) && !isReduction(*node))
     return never(fmt::format("the loss comes from {}, which has no value per row", node->label()));
-  snapshot::RowLosses out = isEntropy(*node) ? ofCrossEntropy(graph, *node, read) : ofReduction(graph, *node, read);
+  snapshot::RowLosses out = isClassLoss(*node) ? ofCrossEntropy(graph, *node, read) : ofReduction(graph, *node, read);
   if (out.instruction() == 0) out.set_instruction(instructionOf(node->id));
   return out;
 }

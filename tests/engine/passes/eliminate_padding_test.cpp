@@ -120,10 +120,10 @@ struct Encoder : Sketch {
     return status ? elementAsDouble(interpreter.value(graph.outputs()[0])->view(), 0) : 0;
   }
 
-  PassResult run() {
+  PassResult run(std::string_view name = "eliminate_padding") {
     for (const PassList& list : pipeline())
       for (const Pass& pass : list.passes)
-        if (pass.name == "eliminate_padding") {
+        if (pass.name == name) {
           PassContext context(*inference);
           context.batch = {density, counted};
           const Status status = pass.run(graph, context);
@@ -165,6 +165,19 @@ TEST(EliminatePadding, EveryProductButThoseOfAttentionWorksOnTheTokensThatCount)
   EXPECT_EQ(s.count("MatMul"), 13u);  // and two of each attention
   EXPECT_EQ(s.count("PadAndUnflatten"), 6u);
   EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLoss").input(0)).type.text(), "float32[ids.kept_tokens, 9]");
+}
+
+// Scores in float16, and a Cast to float32 that the loss does by itself (pass fuse_cross_entropy).
+TEST(EliminatePadding, TheLossThatAbsorbedACast) {
+  Encoder s;
+  const ValueId scores = s.op("Reshape", {s.op("MatMul", {s.layer(s.embedded()), s.head}), s.ints({-1, Encoder::kWords})});
+  const ValueId low = s.op("Cast", {scores}, {{"to", std::int64_t{10}}}),
+                wide = s.op("Cast", {low}, {{"to", std::int64_t{1}}});
+  s.finish({s.op("SoftmaxCrossEntropyLoss", {wide, s.op("Reshape", {s.labels, s.ints({-1})})},
+                 {{"ignore_index", std::int64_t{-100}}})});
+  ASSERT_EQ(s.run("fuse_cross_entropy").matches, 1u);
+  s.expectSame("float16 scores");
+  EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLossInternal").input(0)).type.text(), "float16[ids.kept_tokens, 9]");
 }
 
 // Masks are those of the places: the loss is the same.

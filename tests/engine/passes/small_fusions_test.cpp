@@ -2,6 +2,7 @@
 // nothing, and that losses and gradients of a step stay.
 #include <gtest/gtest.h>
 
+#include "tests/engine/onnx/model_builder.h"
 #include "tests/engine/passes/sketch.h"
 #include "tests/engine/passes/small_step.h"
 
@@ -234,6 +235,39 @@ TEST(FuseCrossEntropy, ACastOfTheScoresIsDoneByTheLoss) {
     EXPECT_NEAR(on->loss, off->loss, logarithms ? 1e-2 : 1e-6);
     for (std::size_t i = 0; i < 12; ++i)
       EXPECT_NEAR(on->gradients.at("w")[i], off->gradients.at("w")[i], logarithms ? 1e-2 : 1e-3);
+  }
+}
+
+// The gradients of a head whose scores are in a low type are those of all rows.
+TEST(FuseCrossEntropy, ACastThatTheLossAbsorbedLeavesSparseLabelsTheirGradients) {
+  const testing::TemporaryFolder data;
+  onnx::TensorProto labels;
+  labels.set_name("labels");
+  labels.set_data_type(onnx::TensorProto::INT64);
+  labels.add_dims(6);
+  for (const std::int64_t label : {-100, 2, -100, -100, 0, -100}) labels.add_int64_data(label);
+  data.write("input_0.pb", labels.SerializeAsString());
+  std::vector<float> x, w;
+  for (int i = 0; i < 24; ++i) x.push_back(static_cast<float>(std::sin(1.3 * i)));
+  for (int i = 0; i < 12; ++i) w.push_back(static_cast<float>(std::cos(0.7 * i)));
+  for (const int low : {10, 16}) {
+    const std::string graph =
+        "input { name: \"labels\" type { tensor_type { elem_type: 7 shape { dim { dim_value: 6 } } } } } " +
+        floats("x", {6, 4}, x) + floats("w", {4, 3}, w) + node("MatMul", "x w", "scores") +
+        node("Cast", "scores", "low", attribute("to", low)) + node("Cast", "low", "wide", attribute("to", 1)) +
+        node("SoftmaxCrossEntropyLoss", "wide labels", "loss", attribute("ignore_index", -100));
+    const auto step = [&](const char* sparse) {
+      return smallStep(graph, 20, {"x", "w"}, {1, {{"data", data.path()}, {"pass.sparse_labels", sparse}}, {}});
+    };
+    const auto on = step("on"), off = step("off");
+    ASSERT_TRUE(on) << on.error().message;
+    ASSERT_TRUE(off) << off.error().message;
+    EXPECT_EQ(on->running.count("SoftmaxCrossEntropyLossInternal"), 1u);
+    EXPECT_GE(on->running.count("Gather"), 1u);
+    EXPECT_NEAR(on->loss, off->loss, 1e-6);
+    for (const char* name : {"x", "w"})
+      for (std::size_t i = 0; i < off->gradients.at(name).size(); ++i)
+        EXPECT_NEAR(on->gradients.at(name)[i], off->gradients.at(name)[i], 1e-6) << name << ' ' << i << ' ' << low;
   }
 }
 

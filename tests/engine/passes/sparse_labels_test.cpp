@@ -123,10 +123,10 @@ struct Head : Sketch {
     return result;
   }
 
-  PassResult run() {
+  PassResult run(std::string_view name = "sparse_labels") {
     for (const PassList& list : pipeline())
       for (const Pass& pass : list.passes)
-        if (pass.name == "sparse_labels") {
+        if (pass.name == name) {
           PassContext context(*inference);
           context.batch = {density};
           EXPECT_TRUE(pass.run(graph, context).has_value());
@@ -160,6 +160,44 @@ TEST(SparseLabels, RowsAreTakenBeforeTheDenseLayer) {
   EXPECT_EQ(s.count("MatMul"), 2u);
   EXPECT_EQ(s.count("Gather"), 2u);  // and the labels
   EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLoss").input(0)).type.text(), "float32[labels.kept_rows, 9]");
+}
+
+// Scores in float16, and a Cast to float32 that the loss does by itself (pass fuse_cross_entropy).
+TEST(SparseLabels, TheLossThatAbsorbedACast) {
+  Head s;
+  const ValueId low = s.op("Cast", {s.scores(s.x)}, {{"to", std::int64_t{10}}});
+  s.finish({s.lossOf(s.op("Cast", {low}, {{"to", std::int64_t{1}}}))});
+  ASSERT_EQ(s.run("fuse_cross_entropy").matches, 1u);
+  ASSERT_EQ(s.count("SoftmaxCrossEntropyLossInternal"), 1u);
+  const double before = s.value();
+  EXPECT_EQ(s.run().matches, 1u);
+  EXPECT_NEAR(s.value(), before, 1e-6);
+  EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLossInternal").input(0)).type.text(), "float16[labels.kept_rows, 9]");
+  ASSERT_EQ(keptRowsOf(s.graph, {}).size(), 1u);
+}
+
+// Files of ONNX Runtime say which label is ignored with an input.
+TEST(SparseLabels, AnIgnoredLabelThatIsAConstantInput) {
+  for (const bool constant : {true, false}) {
+    Head s;
+    const ValueId scores = s.scores(s.x);
+    const ValueId loss = s.lossOf(scores, {});
+    Node& node = s.graph.mutableNode(s.graph.value(loss).producer);
+    node.domain = "com.microsoft";
+    node.op = "SoftmaxCrossEntropyLossInternal";
+    ValueId ignored = s.graph.addConstant("ignored", Tensor::scalar(DType::kI64, -100));
+    if (!constant) ignored = s.op("Identity", {ignored});
+    node.inputs.insert(node.inputs.end(), {ValueId{}, ignored});
+    static_cast<void>(s.graph.sortTopologically());
+    s.finish({loss});
+    if (!constant) {
+      s.expectMiss("ignores no label");
+      continue;
+    }
+    const double before = s.value();
+    EXPECT_EQ(s.run().matches, 1u);
+    EXPECT_NEAR(s.value(), before, 1e-6);
+  }
 }
 
 // The mask of the rows that count stays what it was.
