@@ -1,6 +1,8 @@
 // Sessions, options, data, and building.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/api/handles.h"
 #include "engine/build/environment.h"
 #include "engine/plugin/plugin_registry.h"
@@ -15,10 +17,12 @@ void describe(const Value& value, ss_value_info& info, Given& given) {
   info.rank = SIZE_MAX;
   info.dims = nullptr;
   info.trained = 0;
+  info.elements = -1;
   if (!value.type.shape) return;
   Dims dims;
   for (const Dim& dim : *value.type.shape) dims.push_back(dim.known() ? dim.value() : -1);
   info.rank = dims.size();
+  if (std::ranges::none_of(dims, [](std::int64_t d) { return d < 0; })) info.elements = elementCount(dims);
   info.dims = given.numbers(std::move(dims));
 }
 
@@ -55,15 +59,7 @@ Result<std::unique_ptr<Session>> open(const char* model, const char* const* name
 
 Status feed(ss_session& handle, const char* const* names, const ss_tensor* const* tensors, std::size_t count) {
   SS_ASSIGN(const std::vector<std::string> inputs, namesOf("ss_feed: name", names, count));
-  if (!tensors && count > 0) return invalid(fmt::format("ss_feed: the list of tensors is NULL; expected {}", count));
-  std::map<std::string, Tensor> arrays;
-  for (std::size_t i = 0; i < count; ++i) {
-    SS_ASSIGN(const TensorView view, viewOf(fmt::format("ss_feed: array '{}'", inputs[i]), tensors[i]));
-    Tensor copy(view.dtype, view.dims);
-    if (view.bytes() > 0) std::memcpy(copy.data(), view.data, view.bytes());
-    if (!arrays.emplace(inputs[i], std::move(copy)).second)
-      return invalid(fmt::format("ss_feed: array '{}' is given twice; expected one of each", inputs[i]));
-  }
+  SS_ASSIGN(auto arrays, arraysOf("ss_feed", inputs, tensors));
   Session& session = *handle.session;
   const bool first = !handle.fed;
   if (first) handle.fed = std::make_shared<FedBatches>();

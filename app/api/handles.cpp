@@ -100,6 +100,21 @@ Result<TensorView> viewOf(const std::string& what, const ss_tensor* tensor) {
   return view;
 }
 
+Result<std::map<std::string, Tensor>> arraysOf(const char* what, const std::vector<std::string>& names,
+                                               const ss_tensor* const* tensors) {
+  if (!tensors && !names.empty())
+    return invalid(fmt::format("{}: the list of tensors is NULL; expected {}", what, names.size()));
+  std::map<std::string, Tensor> arrays;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    SS_ASSIGN(const TensorView view, viewOf(fmt::format("{}: array '{}'", what, names[i]), tensors[i]));
+    Tensor copy(view.dtype, view.dims);
+    if (view.bytes() > 0) std::memcpy(copy.data(), view.data, view.bytes());
+    if (!arrays.emplace(names[i], std::move(copy)).second)
+      return invalid(fmt::format("{}: array '{}' is given twice; expected one of each", what, names[i]));
+  }
+  return arrays;
+}
+
 }  // namespace stepscope::api
 
 extern "C" {

@@ -25,12 +25,14 @@ class Given {
   const std::int64_t* numbers(std::vector<std::int64_t> numbers) { return numbers_.emplace_back(std::move(numbers)).data(); }
   const char* const* list(const std::vector<const char*>& texts) { return lists_.emplace_back(texts).data(); }
   Tensor& tensor(Tensor tensor) { return tensors_.emplace_back(std::move(tensor)); }
+  const ss_tensor* keep(const ss_tensor& tensor) { return &structs_.emplace_back(tensor); }
 
  private:
   std::deque<std::string> texts_;
   std::deque<std::vector<std::int64_t>> numbers_;
   std::deque<std::vector<const char*>> lists_;
   std::deque<Tensor> tensors_;
+  std::deque<ss_tensor> structs_;
 };
 
 // Structs of one kind and the pointers to them, which is what a list is for the caller.
@@ -88,6 +90,7 @@ struct ss_session {
   stepscope::api::InfoList<ss_value_info> inputs, parameters;
   stepscope::api::InfoList<ss_option_info> options;
   stepscope::api::InfoList<ss_instruction_info> instructions;
+  stepscope::api::InfoList<ss_property> properties;
   stepscope::api::Given given;  // by the newest call
 };
 
@@ -100,5 +103,8 @@ ss_error* guarded(const char* what, ss_session* session, const std::function<Sta
 Status giveOutTensor(const char* what, ss_session& session, const TensorView& view, ss_tensor* to);
 // Borrows what the caller gave. Errors: a struct of another size, contents that are not as long as dtype and extents say.
 Result<TensorView> viewOf(const std::string& what, const ss_tensor* tensor);
+// Copies of as many arrays as there are names. Errors: a name that is given twice, those of viewOf().
+Result<std::map<std::string, Tensor>> arraysOf(const char* what, const std::vector<std::string>& names,
+                                               const ss_tensor* const* tensors);
 
 }  // namespace stepscope::api

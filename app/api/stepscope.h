@@ -9,9 +9,11 @@
 //   ss_open     reads a model; ss_set changes options (those of `stepscope options`)
 //   ss_feed     gives the arrays of the coming step; without it the option `data` decides, or synthetic data
 //   ss_build    makes the step; the first ss_step or ss_begin_step does it where it was not called
-//   ss_step     one micro step at full speed; or ss_begin_step, ss_move … ss_finish_step instruction by instruction, both
-//   ways ss_value, ss_edit, ss_parameters, ss_gradient, ss_save look at values and state, and change them ss_close    gives
-//   everything back
+//   ss_step     one micro step at full speed; or ss_begin_step, ss_move … ss_finish_step, instruction by instruction, both
+//               ways
+//   ss_value, ss_edit, ss_state, ss_set_state, ss_gradient   look at values and state, and change them
+//   ss_save     writes the state, with what the program keeps beside it; ss_load goes on from there
+//   ss_close    gives everything back
 //
 // Rules
 //   * A function that can fail returns NULL or an error, which the caller frees with ss_error_free. Nothing is thrown over
@@ -36,7 +38,7 @@ extern "C" {
 #endif
 
 #define SS_API_MAJOR 1u  // of this header: functions and fields are only added; see ss_api_version
-#define SS_API_MINOR 0u
+#define SS_API_MINOR 1u
 
 #if defined(_WIN32)
 #define SS_API
@@ -103,6 +105,7 @@ typedef struct ss_value_info {
   size_t rank;
   const char* text;  // "float32[batch, 8]"
   int32_t trained;   // 1: a parameter that the optimizer changes; known after the build
+  int64_t elements;  // of it; -1 where an extent is no number
 } ss_value_info;
 
 typedef struct ss_option_info {
@@ -151,6 +154,29 @@ typedef struct ss_position {
   double loss;
   const char* stopped_by;  // [next] "step", "breakpoint 3: NaN in 'x'", "end of step", "cancelled"
 } ss_position;
+
+// Loss and metrics of some batches. `labels` and `correct` count for a cross entropy: labels that count, and those whose
+// class has the largest score; -1 for other losses.
+typedef struct ss_evaluation {
+  uint32_t size;
+  int32_t synthetic;  // the data was
+  int64_t batches;
+  double loss;  // of a mean over labels weighted by them, else the mean over the batches
+  int64_t labels, correct;
+  int64_t ns;  // of computing
+} ss_evaluation;
+
+// What a program keeps beside the state. Only the field of its kind is looked at.
+enum { SS_PROPERTY_INT64 = 1, SS_PROPERTY_DOUBLE = 2, SS_PROPERTY_STRING = 3, SS_PROPERTY_TENSOR = 4 };
+typedef struct ss_property {
+  uint32_t size;
+  int32_t kind;
+  const char* name;
+  int64_t integer;
+  double number;
+  const char* text;
+  const ss_tensor* tensor;
+} ss_property;
 
 // --- library. The version of the API as major × 65536 + minor; refuse another major than SS_API_MAJOR.
 SS_API uint32_t ss_api_version(void);
@@ -211,6 +237,29 @@ SS_API ss_error* ss_edit(ss_session* session, const char* name, const ss_tensor*
 SS_API ss_error* ss_parameters(ss_session* session, const ss_value_info* const** list, size_t* count);  // [next]
 SS_API ss_error* ss_state(ss_session* session, const char* name, ss_tensor* tensor);          // [next] optimizer state too
 SS_API ss_error* ss_gradient(ss_session* session, const char* parameter, ss_tensor* tensor);  // [next] of the newest step
+// Between steps: other contents, of the same extents; floats of another type are converted.
+SS_API ss_error* ss_set_state(ss_session* session, const char* name, const ss_tensor* contents);
+// Between steps: a parameter or state lives in memory of the caller from now on, of its type and extents, valid until
+// ss_close. What is written there counts from the next step on, and every step leaves its results there. `take` 1: its
+// contents become those of that memory; 0: they are copied into it. A parameter may be placed before the build.
+SS_API ss_error* ss_place(ss_session* session, const char* name, const ss_tensor* memory, int32_t take);
+// The same for all parameters at once, one after the other in the order of ss_parameters, trained ones alone or all; after
+// the build. `memory`: float32[n], n by ss_flat_size. Error SS_UNSUPPORTED: a parameter that is not float32.
+SS_API ss_error* ss_flat_size(ss_session* session, int32_t trained_only, int64_t* elements);
+SS_API ss_error* ss_place_flat(ss_session* session, int32_t trained_only, const ss_tensor* memory, int32_t take);
+// What the coming update takes for parameters without a rate of their own: the option lr by the schedule, from the first
+// update on. Setting replaces the option, at once and without a build; the schedule goes on from where it is.
+SS_API ss_error* ss_learning_rate(ss_session* session, double* rate);
+SS_API ss_error* ss_set_learning_rate(ss_session* session, double base);
+// Loss and metrics as the model is used (Dropout hands on, BatchNormalization takes its running statistics); nothing of the
+// session changes. `tensors`: `batches` times `count`, batch after batch, for the inputs `names`. `count` 0: of the first
+// `batches` entries of the data that the options say, 0 for all.
+SS_API ss_error* ss_evaluate(ss_session* session, const char* const* names, const ss_tensor* const* tensors, size_t count,
+                             int64_t batches, ss_evaluation* evaluation);
+// Properties are written by ss_save, copied; those of a file that is loaded replace those of their names.
+SS_API ss_error* ss_set_property(ss_session* session, const ss_property* property);
+SS_API ss_error* ss_drop_property(ss_session* session, const char* name);
+SS_API ss_error* ss_properties(ss_session* session, const ss_property* const** list, size_t* count);  // [next] by name
 SS_API ss_error* ss_save(ss_session* session, const char* path);  // safetensors: parameters, optimizer state, counters
 SS_API ss_error* ss_load(ss_session* session, const char* path, int32_t resume);  // resume: optimizer state and counters too
 

@@ -60,6 +60,26 @@ ss_error* ss_gradient(ss_session* session, const char* parameter, ss_tensor* ten
   });
 }
 
+ss_error* ss_set_state(ss_session* session, const char* name, const ss_tensor* contents) {
+  return guarded("ss_set_state", session, [&](Session& s) -> Status {
+    SS_ASSIGN(const std::string text, nameOf("ss_set_state", name));
+    SS_ASSIGN(const TensorView view, viewOf(fmt::format("ss_set_state: '{}'", text), contents));
+    return s.writeState(text, view);
+  });
+}
+
+ss_error* ss_learning_rate(ss_session* session, double* rate) {
+  return guarded("ss_learning_rate", session, [&](Session& s) -> Status {
+    if (!rate) return invalid("ss_learning_rate: the place for the rate is NULL; expected one");
+    *rate = s.learningRate();
+    return {};
+  });
+}
+
+ss_error* ss_set_learning_rate(ss_session* session, double base) {
+  return guarded("ss_set_learning_rate", session, [&](Session& s) { return s.setLearningRate(base); });
+}
+
 ss_error* ss_save(ss_session* session, const char* path) {
   return guarded("ss_save", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string file, nameOf("ss_save", path));

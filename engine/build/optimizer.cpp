@@ -208,7 +208,7 @@ class Emitter {
     ValueId& rate = rates_[suffix];
     if (!rate) {
       rate = input("stepscope.learning_rate" + suffix, DType::kF32);
-      report_.learningRates.push_back({rate, lr});
+      report_.learningRates.push_back({rate, lr, !suffix.empty()});
     }
     return std::pair{rate, decay};
   }

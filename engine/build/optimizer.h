@@ -29,7 +29,8 @@ namespace stepscope {
 
 struct LearningRateInput {
   ValueId input;
-  double base = 0;  // before the schedule
+  double base = 0;       // before the schedule
+  bool ofGroup = false;  // a rate of its own, by option `group`
 };
 
 struct OptimizerReport {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/ir/low_copy.h"
@@ -21,6 +22,9 @@ Result<Tensor> State::obtain(const Value& value) {
   Tensor tensor;
   if (const auto it = tensors_.find(value.name); it != tensors_.end() && (!dims || it->second.dims() == *dims)) {
     if (it->second.dtype() == value.type.dtype) return it->second;
+    if (placed_.contains(value.name))
+      return unsupported(fmt::format("state '{}': its memory is shared with a program as {}; this plan keeps {}", value.name,
+                                     dtypeName(it->second.dtype()), dtypeName(value.type.dtype)));
     if (isFloating(it->second.dtype()) && isFloating(value.type.dtype))
       tensor = convertTensor(read(value.name).view(), value.type.dtype);
   }
@@ -76,7 +80,7 @@ void State::refreshLowCopiesOf(std::string_view parameter) {
 void State::beginLowCopies(const std::set<std::string>& names) {
   for (auto& [name, stale] : lowCopies_) {
     const bool used = names.contains(name);
-    if (used && stale) fillLowCopy(name);
+    if (used && (stale || placed_.contains(std::string(sourceOfLowCopy(name))))) fillLowCopy(name);
     stale = !used;
   }
 }
@@ -94,8 +98,27 @@ Status State::set(std::string name, Tensor tensor) {
   return {};
 }
 
+Status State::place(const std::string& name, Tensor memory, bool take) {
+  const Tensor* present = find(name);
+  if (!present)
+    return fail(ErrorCode::kNotFound, fmt::format("state '{}': no parameter or optimizer state of this name", name));
+  if (present->dtype() != memory.dtype() || present->dims() != memory.dims())
+    return invalid(fmt::format("state '{}': memory of {}{}; expected {}{}", name, dtypeName(memory.dtype()),
+                               dimsText(memory.dims()), dtypeName(present->dtype()), dimsText(present->dims())));
+  if (!device_->onHost())
+    return unsupported(fmt::format("state '{}': it is in the memory of a device; expected one on the CPU to share", name));
+  if (!take && memory.bytes() > 0) std::memmove(memory.data(), present->data(), memory.bytes());
+  lowCopiesAreStale(name);
+  tensors_[name] = std::move(memory);
+  placed_.insert(name);
+  return {};
+}
+
 Status State::bring(Device& device) {
   if (&device == device_) return {};
+  if (!placed_.empty() && !device.onHost())
+    return unsupported(
+        fmt::format("state '{}': its memory is shared with a program; expected a device on the host", *placed_.begin()));
   Tensors moved;
   Tensors& known = away_[&device];
   for (const auto& [name, tensor] : tensors_) {

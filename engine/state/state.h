@@ -63,6 +63,10 @@ class State {
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
+  // The contents live in `memory` from now on, which a caller shares: what it writes there counts from the next step on.
+  // `take`: they become what is there; else what the state has is copied into it. Plans that borrowed the tensor before are
+  // to be bound again. Errors: an unknown name; another type or extents; a state whose memory the host cannot reach.
+  Status place(const std::string& name, Tensor memory, bool take);
   // Takes over a tensor of the host.
   Status set(std::string name, Tensor tensor);
 
@@ -120,6 +124,7 @@ class State {
   std::map<Device*, Tensors> away_;                   // memory on other devices; its contents are out of date
   mutable Tensors copies_;                            // on the host, of what was read from a device
   std::map<std::string, bool> lowCopies_;             // by name: whether it is stale
+  std::set<std::string> placed_;                      // in memory that a caller shares
   std::vector<std::pair<std::string, Tensor>> kept_;  // on the host, in the order of the writes
 };
 

@@ -64,10 +64,26 @@ Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const 
                              dimsText(tensor.dims), value.type.text()));
 }
 
+Result<PropertyBag> propertiesOf(const SafetensorsReader& file) {
+  PropertyBag properties;
+  for (const auto& [key, text] : file.metadata()) {
+    if (!key.starts_with(kPropertyPrefix)) continue;
+    const std::string name = key.substr(kPropertyPrefix.size());
+    SS_ASSIGN(properties[name], propertyOf(name, text));
+  }
+  for (const auto& [key, entry] : file.entries()) {
+    if (!key.starts_with(kPropertyPrefix)) continue;
+    Tensor contents(entry.dtype, entry.dims);
+    SS_TRY(file.read(entry, contents.view()));
+    properties[key.substr(kPropertyPrefix.size())] = std::move(contents);
+  }
+  return properties;
+}
+
 }  // namespace
 
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
-                     const StateCounters& counters) {
+                     const StateCounters& counters, const PropertyBag& properties) {
   std::map<std::string, std::string> metadata{{"stepscope.version", std::to_string(kStateVersion)},
                                               {"stepscope.step", std::to_string(counters.step)},
                                               {"stepscope.updates", std::to_string(counters.updates)},
@@ -78,13 +94,23 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
     metadata["stepscope.loss_scale"] = fmt::format("{}", counters.lossScale.factor);  // enough digits to read it back
     metadata["stepscope.loss_scale_clean"] = std::to_string(counters.lossScale.cleanUpdates);
   }
-  return writeSafetensors(path, tensors, metadata);
+  if (properties.empty()) return writeSafetensors(path, tensors, metadata);
+  std::map<std::string, TensorView> all = tensors;
+  for (const auto& [name, value] : properties) {
+    SS_TRY(checkProperty(name, value));
+    const std::string key = std::string(kPropertyPrefix) + name;
+    if (const auto* tensor = std::get_if<Tensor>(&value))
+      all[key] = tensor->view();
+    else
+      metadata[key] = propertyText(value);
+  }
+  return writeSafetensors(path, all, metadata);
 }
 
 Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state) {
   SS_ASSIGN(const auto file, SafetensorsReader::open(path));
   const auto taken = [&](const std::string& name) {
-    if (state.isLowCopy(name)) return false;
+    if (state.isLowCopy(name) || name.starts_with(kPropertyPrefix)) return false;
     const ValueId id = imported.findValue(name);
     return resume || (id && imported.value(id).role == ValueRole::kInitializer);  // else optimizer state of another run
   };
@@ -97,11 +123,13 @@ Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume,
   if (used == 0)
     return fail(ErrorCode::kNotFound,
                 fmt::format("state '{}': no tensor has the name of a parameter of the model", path.string()));
+  SS_ASSIGN(PropertyBag properties, propertiesOf(file));
   if (resume) {
     SS_ASSIGN(state.counters, countersOf(path, file.metadata()));
   }
-  StateNames held{path, {}, resume};
+  StateNames held{path, {}, resume, std::move(properties)};
   for (const auto& [name, entry] : file.entries()) {
+    if (name.starts_with(kPropertyPrefix)) continue;
     held.names.insert(name);
     if (!taken(name)) continue;
     // Contents are read one tensor at a time.

@@ -6,19 +6,22 @@
 #include <set>
 #include <string>
 
+#include "engine/state/property_bag.h"
 #include "engine/state/state.h"
 
 namespace stepscope {
 
-// Tensors under their names, counters in the metadata ("stepscope.step", "stepscope.updates" …).
+// Tensors under their names, counters in the metadata ("stepscope.step", "stepscope.updates" …), properties as
+// property_bag.h says.
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
-                     const StateCounters& counters);
+                     const StateCounters& counters, const PropertyBag& properties = {});
 
 // What a state file held.
 struct StateNames {
   std::filesystem::path path;
   std::set<std::string> names;
   bool resumed = false;  // optimizer state and counters were asked for
+  PropertyBag properties;
 };
 
 // Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Contents are read

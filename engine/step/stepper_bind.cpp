@@ -120,7 +120,8 @@ Status Stepper::feed(const Batch& batch) {
   const OptimizerReport& optimizer = step().optimizer;
   for (const LearningRateInput& rate : optimizer.learningRates) {
     const double factor = scheduleFactor(options(), counters.scheduledUpdates());
-    SS_TRY(executor_->setInput(rate.input, Tensor::scalar(DType::kF32, rate.base * factor).view()));
+    const double base = rate.ofGroup ? rate.base : context_.learningRate.value_or(rate.base);
+    SS_TRY(executor_->setInput(rate.input, Tensor::scalar(DType::kF32, base * factor).view()));
   }
   if (optimizer.update)
     SS_TRY(executor_->setInput(optimizer.update,

@@ -90,7 +90,8 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
     record.set_loss(number(loss));
     record.set_has_loss(true);
   }
-  record.set_learning_rate(options().lr * scheduleFactor(options(), counters.scheduledUpdates()));
+  record.set_learning_rate(context_.learningRate.value_or(options().lr) *
+                           scheduleFactor(options(), counters.scheduledUpdates()));
   const bool skipped = skipsUpdate();
   record.set_updated(runOptions().update && !skipped);
   record.set_skipped(skipped);

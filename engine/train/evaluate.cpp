@@ -74,7 +74,8 @@ void count(const TensorView& scores, const TensorView& labels, const std::option
 
 }  // namespace
 
-Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::function<void(const EvaluatedBatch&)>& each) {
+Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::function<void(const EvaluatedBatch&)>& each,
+                                        const BatchFeed::Open& from) {
   if (plans_.made() && plans_.stepper().inStep())
     return invalid("evaluate: a step is begun; expected a place between two steps: finish it or go to its start");
   if (batches < 0) return invalid(fmt::format("option 'batches': found {}; expected 1 or more, or 0 for all", batches));
@@ -86,18 +87,25 @@ Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::functio
   request.keep.clear();
   request.pinned.clear();
   request.forwardOnly = true;
+  std::unique_ptr<DataSource> other;
+  if (from)
+    request.firstBatch = [&](const Graph& graph, std::vector<std::string>*) -> Result<Batch> {
+      SS_ASSIGN(other, from(graph));
+      return other->batch(0);
+    };
   const Builder builder(evaluated.model, context_.log);
   std::vector<Stage> stages;
   SS_ASSIGN(const auto step, builder.build(std::move(request), stages));
   Evaluation total;
-  total.synthetic = options.data.empty();
+  total.synthetic = options.data.empty() && !from;
   total.crossEntropy = evaluated.scored.has_value();
   total.weighted = total.crossEntropy && evaluated.scored->mean;
-  if (batches == 0) batches = feed_.source().entries() > 0 ? feed_.source().entries() : kSyntheticBatches;
+  DataSource& source = other ? *other : feed_.source();
+  if (batches == 0) batches = source.entries() > 0 ? source.entries() : kSyntheticBatches;
   std::vector<std::unique_ptr<Stepper>> plans;
   double sum = 0, weights = 0;
   for (std::int64_t index = 0; index < batches; ++index) {
-    SS_ASSIGN(const Batch batch, feed_.batch(index));
+    SS_ASSIGN(const Batch batch, source.batch(index));
     auto plan = std::ranges::find_if(plans, [&](const auto& p) { return fits(p->variant().signature, batch); });
     if (plan == plans.end()) {
       std::vector<Stage> bound;

@@ -75,8 +75,9 @@ class Laboratory {
   // Loss and metrics of `batches` entries of the data (0: all of them; of synthetic data 8), from the first on, by a graph
   // of its own that shares the parameters: Dropout hands on, BatchNormalization uses its running statistics
   // (engine/train/evaluate.h). Nothing has to be built. `each` is told of every batch. Errors: kInvalidArgument inside a
-  // begun step; those of finding the loss and of building.
-  Result<Evaluation> evaluate(std::int64_t batches, const std::function<void(const EvaluatedBatch&)>& each = {});
+  // begun step; those of finding the loss and of building. `from`: opens batches to take instead.
+  Result<Evaluation> evaluate(std::int64_t batches, const std::function<void(const EvaluatedBatch&)>& each = {},
+                              const BatchFeed::Open& from = {});
 
   // The begun step, from the state of its start.
   SideSubject begunStep() const;

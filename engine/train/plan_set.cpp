@@ -134,6 +134,23 @@ Result<PlanSet::Beside> PlanSet::makeBeside(BuildRequest request, const Batch& b
   return beside;
 }
 
+Status PlanSet::bindAgain() {
+  const auto again = [this](Running& running) -> Status {
+    const std::shared_ptr<const Variant> variant = running.stepper->sharedVariant();
+    running.stepper.reset();  // its memory, before as much is taken again
+    SS_ASSIGN(running.stepper, Stepper::bind(variant, context_));
+    return {};
+  };
+  for (auto& variant : variants_)
+    if (Status status = again(*variant); !status) {
+      running_ = nullptr;
+      variants_.clear();
+      return status;
+    }
+  if (running_) show(*running_);
+  return {};
+}
+
 void PlanSet::replaceBy(Beside beside) {
   running_ = nullptr;
   variants_.clear();

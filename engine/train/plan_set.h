@@ -48,6 +48,8 @@ class PlanSet {
     std::vector<Stage> stages;  // before a batch binds extents
   };
   Result<Beside> makeBeside(BuildRequest request, const Batch& batch, std::string why);
+  // The memory of the state is another one: every plan is bound anew. On an error no plan is left.
+  Status bindAgain();
   void replaceBy(Beside beside);  // it runs; what ran before is gone
 
  private:

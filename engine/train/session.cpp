@@ -70,6 +70,7 @@ Status Session::build() {
   if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);
   SS_TRY(makePlans(buildRequest(options_)));
   context_.log.built();
+  context_.learningRate.reset();  // the plans know it
   tellWhatTheFileLacks();
   tellOfIdlePredicates();
   if (ring_.empty()) ring_.remember(context_.state, options_.ringBytes);

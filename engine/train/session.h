@@ -116,7 +116,19 @@ class Session {
   // --- state. What a file that is loaded lacks is a warning.
   Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, without loss scale and clipping
   std::map<std::string, TensorView> namedState(bool optimizer) const;
-  Status saveState(const std::filesystem::path& path) const;         // safetensors: parameters, optimizer state, counters
+  // Between steps: other contents for a parameter, a statistic or optimizer state, converted where the floating type
+  // differs. Errors: a step is begun; an unknown name; other extents.
+  Status writeState(const std::string& name, const TensorView& contents);
+  // Between steps: a parameter or state lives in memory that a caller shares (State::place). An initializer may be placed
+  // before the build. The plans are bound again.
+  Status placeState(const std::string& name, Tensor memory, bool take);
+  Status placeStates(std::map<std::string, Tensor> memory, bool take);  // all of them or, on an error of a name, none
+  // What the coming update multiplies by for parameters that have no rate of their own: option `lr` by the schedule. Setting
+  // takes the place of the option, without a build. Error: a number below 0, or none.
+  double learningRate() const;
+  Status setLearningRate(double base);
+  PropertyBag& properties() { return properties_; }           // kept by saveState(); what a file has replaces its like
+  Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
   Status loadState(const std::filesystem::path& path, bool resume);  // with `resume` optimizer state and counters too
 
  private:
@@ -127,6 +139,7 @@ class Session {
   Status openAgain(std::int64_t loopIterations);
   void takePending();
   Status needsBuild(std::string_view what) const;
+  Status obtainInitializer(const std::string& name);
   bool inStep() const { return built() && stepper().inStep(); }
   Status ensureStep() { return inStep() ? Status{} : beginStep(); }
   Result<Batch> fittingBatch();
@@ -148,7 +161,8 @@ class Session {
   std::set<ValueKey> pinned_;
   std::optional<std::pair<PlaceKey, int>> anchor_;  // where the person stopped, and which position that is in this plan
   StateRing ring_;
-  bool ringWanted_ = false;           // copies cost time; only stepping asks for them
+  bool ringWanted_ = false;  // copies cost time; only stepping asks for them
+  PropertyBag properties_;
   std::optional<StateNames> loaded_;  // not compared with what is trained yet
 };
 

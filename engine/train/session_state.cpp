@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/build/schedule.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/session.h"
 
@@ -66,7 +67,65 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
 }
 
 Status Session::saveState(const std::filesystem::path& path) const {
-  return saveStateFile(path, namedState(true), context_.state.counters);
+  return saveStateFile(path, namedState(true), context_.state.counters, properties_);
+}
+
+Status Session::writeState(const std::string& name, const TensorView& contents) {
+  if (inStep()) return invalid(fmt::format("state '{}': a step is begun; expected a place between two steps", name));
+  SS_TRY(obtainInitializer(name));
+  const Tensor* present = context_.state.find(name);
+  if (!present || present->dtype() == DType::kString || context_.state.isLowCopy(name))
+    return fail(ErrorCode::kNotFound, fmt::format("state '{}': no parameter or optimizer state of this name", name));
+  const bool converts = isFloating(present->dtype()) && isFloating(contents.dtype);
+  if (present->dims() != contents.dims || (present->dtype() != contents.dtype && !converts))
+    return invalid(fmt::format("state '{}': {}{}; expected {}{}", name, dtypeName(contents.dtype), dimsText(contents.dims),
+                               dtypeName(present->dtype()), dimsText(present->dims())));
+  if (present->dtype() == contents.dtype)
+    context_.state.write(name, contents);
+  else
+    context_.state.write(name, convertTensor(contents, present->dtype()).view());
+  ++context_.places;
+  return {};
+}
+
+// What the model brings becomes state when a plan asks for it, or before the build when somebody writes or places it.
+Status Session::obtainInitializer(const std::string& name) {
+  if (context_.state.contains(name)) return {};
+  const ValueId id = imported().findValue(name);
+  if (!id || imported().value(id).role != ValueRole::kInitializer) return {};
+  Value value = imported().value(id);
+  if (value.data) value.data = std::make_shared<const Tensor>(value.data->clone());
+  SS_TRY(context_.state.obtain(value));
+  return {};
+}
+
+Status Session::placeState(const std::string& name, Tensor memory, bool take) {
+  return placeStates({{name, std::move(memory)}}, take);
+}
+
+Status Session::placeStates(std::map<std::string, Tensor> memory, bool take) {
+  if (inStep()) return invalid("state: a step is begun; expected a place between two steps to share memory");
+  for (const auto& [name, tensor] : memory) {
+    SS_TRY(obtainInitializer(name));
+    if (const Tensor* present = context_.state.find(name);
+        !present || present->dtype() != tensor.dtype() || present->dims() != tensor.dims())
+      return context_.state.place(name, tensor, take);  // which says what is wrong
+  }
+  for (auto& [name, tensor] : memory) SS_TRY(context_.state.place(name, std::move(tensor), take));
+  ++context_.places;
+  ring_.clear();
+  return built() ? plans_.bindAgain() : Status{};
+}
+
+double Session::learningRate() const {
+  return options().lr * scheduleFactor(options(), context_.state.counters.scheduledUpdates());
+}
+
+Status Session::setLearningRate(double base) {
+  SS_TRY(applySetting(options_, "lr", fmt::format("{}", base), "api", registry().options()));
+  if (pending_) SS_TRY(applySetting(*pending_, "lr", fmt::format("{}", base), "api", registry().options()));
+  context_.learningRate = base;
+  return {};
 }
 
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
@@ -74,6 +133,7 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   const Graph& named = plans_.step() ? plans_.step()->graph : imported();
   SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state));
   if (resume && context_.ranks) context_.state.counters.entry += context_.ranks->rank();
+  for (auto& [name, value] : loaded_->properties) properties_[name] = std::move(value);
   if (built()) tellWhatTheFileLacks();
   ring_.clear();
   ++context_.places;

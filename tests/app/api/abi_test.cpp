@@ -22,12 +22,13 @@ TEST(Abi, FieldsStandWhereTheyStoodInOneZero) {
   EXPECT_AT(ss_tensor, rank, 16);
   EXPECT_AT(ss_tensor, data, 24);
   EXPECT_AT(ss_tensor, bytes, 32);
-  EXPECT_EQ(sizeof(ss_value_info), 48u);
+  EXPECT_EQ(sizeof(ss_value_info), 56u);
   EXPECT_AT(ss_value_info, name, 8);
   EXPECT_AT(ss_value_info, dims, 16);
   EXPECT_AT(ss_value_info, rank, 24);
   EXPECT_AT(ss_value_info, text, 32);
   EXPECT_AT(ss_value_info, trained, 40);
+  EXPECT_AT(ss_value_info, elements, 48);
   EXPECT_EQ(sizeof(ss_option_info), 64u);
   EXPECT_AT(ss_option_info, choice_count, 4);
   EXPECT_AT(ss_option_info, name, 8);
@@ -44,9 +45,19 @@ TEST(Abi, FieldsStandWhereTheyStoodInOneZero) {
   EXPECT_EQ(sizeof(ss_position), 40u);
   EXPECT_AT(ss_position, step, 16);
   EXPECT_AT(ss_position, stopped_by, 32);
+  EXPECT_EQ(sizeof(ss_evaluation), 48u);
+  EXPECT_AT(ss_evaluation, synthetic, 4);
+  EXPECT_AT(ss_evaluation, loss, 16);
+  EXPECT_AT(ss_evaluation, ns, 40);
+  EXPECT_EQ(sizeof(ss_property), 48u);
+  EXPECT_AT(ss_property, kind, 4);
+  EXPECT_AT(ss_property, name, 8);
+  EXPECT_AT(ss_property, integer, 16);
+  EXPECT_AT(ss_property, tensor, 40);
+  EXPECT_EQ(SS_PROPERTY_TENSOR, 4);
   EXPECT_EQ(SS_CANCELLED, 8);
   EXPECT_EQ(SS_BFLOAT16, 16);
-  EXPECT_EQ(ss_api_version(), 1u << 16);
+  EXPECT_EQ(ss_api_version(), (1u << 16) + 1);
 }
 
 // The functions that the header declares.

@@ -51,6 +51,16 @@ TEST_F(ApiExamples, TrainInC) {
   EXPECT_NE(wrong.text.find("'nonexistent.onnx'"), std::string::npos) << wrong.text;
 }
 
+TEST_F(ApiExamples, AverageInC) {
+  const auto program = built(SS_C_COMPILER " -std=c11", "average.c");
+  const Answer answer = command(fmt::format("{} {} {} {}", program.string(), digits().model.string(), digits().data.string(),
+                                            (folder_.path() / "state.safetensors").string()),
+                                folder_);
+  EXPECT_EQ(answer.exitCode, 0) << answer.text;
+  for (const char* part : {"round 3: loss", "goes on at step 8"})
+    EXPECT_NE(answer.text.find(part), std::string::npos) << part << "\n" << answer.text;
+}
+
 TEST_F(ApiExamples, FeedInCxx) {
   const auto program = built(SS_CXX_COMPILER " -std=c++20", "feed.cpp");
   const Answer answer = command(program.string() + " " + writeLinearModel(folder_).string(), folder_);

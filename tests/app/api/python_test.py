@@ -82,6 +82,142 @@ class Training(unittest.TestCase):
             self.assertEqual(session.instructions[where.instruction].phase, "optimizer")
 
 
+class State(unittest.TestCase):
+    OPTIONS = {"data": DATA, "optimizer": "adamw", "lr": 0.02, "lr-schedule": "linear", "warmup-steps": 2, "total-steps": 6}
+
+    def trained(self, session):
+        return [p for p in session.parameters if p.trained]
+
+    def test_the_schedule_is_right_from_the_first_step(self):
+        with stepscope.open(MODEL, self.OPTIONS) as session:
+            expected = [0.01, 0.02, 0.02, 0.015, 0.01, 0.005, 0.0]
+            for rate in expected:
+                self.assertAlmostEqual(session.learning_rate, rate)
+                self.assertAlmostEqual(session.step().learning_rate, rate)
+
+    def test_the_rate_is_set_without_a_build(self):
+        with stepscope.open(MODEL, self.OPTIONS) as session, stepscope.open(MODEL, {**self.OPTIONS, "lr": 0.002}) as other:
+            session.build()
+            session.learning_rate = 0.002
+            self.assertAlmostEqual(session.learning_rate, 0.001)
+            self.assertEqual([session.step().loss for _ in range(3)], [other.step().loss for _ in range(3)])
+            self.assertEqual(session.options["lr"].value, "0.002")
+            session.set({"pass.cse": False})  # a build that follows keeps it
+            self.assertAlmostEqual(session.step().learning_rate, 0.002 * 0.75)
+            with self.assertRaises(stepscope.Error):
+                session.learning_rate = -1.0
+
+    def test_goes_on_in_the_middle_of_a_schedule(self):
+        with tempfile.TemporaryDirectory() as folder, stepscope.open(MODEL, self.OPTIONS) as a:
+            for _ in range(3):
+                a.step()
+            a.properties.update(epoch=-7, best=0.1, note="zwölf", table=array.array("f", [1, 2]))
+            a.save(pathlib.Path(folder) / "s.safetensors")
+            with stepscope.open(MODEL, self.OPTIONS) as b:
+                b.load(pathlib.Path(folder) / "s.safetensors", resume=True)
+                self.assertEqual(b.learning_rate, a.learning_rate)
+                first, second = a.step(), b.step()
+                self.assertEqual((first.step, first.loss, first.learning_rate), (second.step, second.loss, second.learning_rate))
+                self.assertEqual({**b.properties, "table": b.properties["table"].tolist()}, {"epoch": -7, "best": 0.1, "note": "zwölf", "table": [1.0, 2.0]})
+                del b.properties["note"]
+                self.assertEqual(sorted(b.properties), ["best", "epoch", "table"])
+                with self.assertRaises(KeyError):
+                    del b.properties["note"]
+                with self.assertRaises(stepscope.Error):
+                    b.properties["large"] = 2**63
+
+    def test_state_is_written_by_name(self):
+        with stepscope.open(MODEL, self.OPTIONS) as a, stepscope.open(MODEL, self.OPTIONS) as b:
+            for _ in range(2):
+                a.step()
+            b.step()
+            for p in self.trained(a):
+                for name in (p.name, p.name + ".exp_avg", p.name + ".exp_avg_sq"):
+                    b.set_state(name, a.state(name))
+            for p in self.trained(a):
+                self.assertEqual(bytes(a.state(p.name).data), bytes(b.state(p.name).data))
+            before = bytes(b.state(self.trained(b)[0].name).data)
+            b.step()
+            self.assertNotEqual(bytes(b.state(self.trained(b)[0].name).data), before)
+            with self.assertRaises(stepscope.Error) as caught:
+                b.set_state("nobody", array.array("f", [1]))
+            self.assertEqual(caught.exception.code, "not_found")
+            name = self.trained(b)[0].name
+            with self.assertRaises(stepscope.Error) as caught:
+                b.set_state(name, array.array("f", [1]))
+            self.assertIn(name, str(caught.exception))
+            b.begin_step()
+            with self.assertRaises(stepscope.Error) as caught:
+                b.set_state(name, a.state(name))
+            self.assertIn("begun", str(caught.exception))
+
+    def test_parameters_are_one_piece_of_memory(self):
+        with stepscope.open(MODEL, self.OPTIONS) as plain, stepscope.open(MODEL, self.OPTIONS) as placed:
+            plain.build()
+            placed.build()
+            flat = placed.flat_parameters()
+            self.assertEqual(len(flat), sum(p.elements for p in self.trained(placed)))
+            for _ in range(3):
+                self.assertEqual(plain.step().loss, placed.step().loss)
+            at = 0
+            for p in self.trained(placed):
+                of = flat.data[at : at + p.elements]
+                self.assertEqual(bytes(of), bytes(plain.state(p.name).data), p.name)
+                at += p.elements
+            before = placed.evaluate(1).loss
+            for i in range(len(flat)):  # what is written here, the next step reads
+                flat.data[i] = 0.0
+            self.assertNotEqual(placed.evaluate(1).loss, before)
+            self.assertAlmostEqual(placed.evaluate(1).loss, 2.302585, places=5)  # ten classes, all alike
+            placed.step()
+            self.assertTrue(any(flat.data))
+            with self.assertRaises(stepscope.Error) as caught:
+                placed.flat_parameters(array.array("f", [0] * 3))
+            self.assertIn("float32[3]", str(caught.exception))
+        self.assertTrue(any(flat.data))  # it is ours
+
+    def test_a_parameter_is_placed_before_the_build(self):
+        with stepscope.open(MODEL, self.OPTIONS) as a, stepscope.open(MODEL, self.OPTIONS) as b:
+            a.step()
+            p = self.trained(a)[0]
+            memory = a.state(p.name)
+            kept = bytes(memory.data)
+            b.place(p.name, memory, take=True)
+            b.build()
+            self.assertEqual(bytes(b.state(p.name).data), kept)
+            b.step()
+            self.assertNotEqual(bytes(memory.data), kept)
+            with self.assertRaises(stepscope.Error):
+                b.place(p.name, bytes(4))
+
+    def test_evaluates_what_is_given_and_what_the_data_has(self):
+        with stepscope.open(MODEL, self.OPTIONS) as session:
+            session.step()
+            kept = bytes(session.state(self.trained(session)[0].name).data)
+            whole = session.evaluate()
+            self.assertGreater(whole.batches, 1)
+            self.assertTrue(0 <= whole.correct <= whole.labels)
+            self.assertFalse(whole.synthetic)
+            one = session.evaluate(batch())
+            two = session.evaluate([batch(), batch(rows=3)])
+            self.assertEqual((one.batches, one.labels, two.batches, two.labels), (1, 2, 2, 5))
+            self.assertEqual(bytes(session.state(self.trained(session)[0].name).data), kept)
+            with self.assertRaises(stepscope.Error) as caught:
+                session.evaluate([batch(), {"image": batch()["image"]}])
+            self.assertIn("batch 1", str(caught.exception))
+            session.feed(**batch())
+            with self.assertRaises(stepscope.Error) as caught:
+                session.evaluate()
+            self.assertIn("ss_feed", str(caught.exception))
+
+    def test_the_example_goes_on_as_in_one_go(self):
+        example = pathlib.Path(__file__).parents[3] / "app/api/examples/resume.py"
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, example, MODEL, DATA, pathlib.Path(folder) / "s"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("step 11: loss", done.stdout)
+
+
 class Arrays(unittest.TestCase):
     def test_whatever_has_a_buffer_is_fed(self):
         with stepscope.open(MODEL, threads=2) as session:
@@ -168,7 +304,7 @@ class Errors(unittest.TestCase):
 
 class Library(unittest.TestCase):
     def test_structs_are_those_of_the_header(self):
-        sizes = {"Tensor": 40, "ValueInfo": 48, "OptionInfo": 64, "InstructionInfo": 56, "StepRecord": 88, "Position": 40}
+        sizes = {"Tensor": 40, "ValueInfo": 56, "Evaluation": 48, "Property": 48, "OptionInfo": 64, "InstructionInfo": 56, "StepRecord": 88, "Position": 40}
         for name, size in sizes.items():  # as in abi_test.cpp
             self.assertEqual(ctypes.sizeof(getattr(_library, name + "Struct")), size, name)
 
@@ -179,10 +315,19 @@ class Library(unittest.TestCase):
         self.assertEqual(declared, set(_library._FUNCTIONS))
 
     def test_everything_has_help(self):
-        plain = {"close", "begin_step", "run_to", "run_to_break", "move_phase", "where", "finish_step"}  # their names say it
-        for name, member in inspect.getmembers(stepscope.Session):
-            if not name.startswith("_") and name not in plain and not isinstance(member, property):
-                self.assertTrue(member.__doc__, name)
+        for owner in [getattr(stepscope, name) for name in stepscope.__all__]:
+            self.assertTrue(owner.__doc__ and not owner.__doc__.startswith(owner.__name__ + "("), owner)  # not what a dataclass makes up
+            for name, member in vars(owner).items() if inspect.isclass(owner) else ():
+                if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+                    self.assertTrue(member.__doc__, f"{owner.__name__}.{name}")
+
+    def test_everything_has_types(self):
+        for name, member in vars(stepscope.Session).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                said = inspect.signature(member)
+                self.assertNotEqual(said.return_annotation, inspect.Signature.empty, name)
+                for parameter in list(said.parameters.values())[1:]:
+                    self.assertNotEqual(parameter.annotation, inspect.Parameter.empty, f"{name}({parameter.name})")
 
     def test_the_lock_is_free_while_the_engine_works(self):
         counted, done = [0], threading.Event()

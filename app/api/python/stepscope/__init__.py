@@ -23,10 +23,12 @@ import sys
 from typing import Any, Iterable, Mapping, Optional
 
 from . import library as _c
-from .array import Array, Given, array_of, dtype_name
+from .array import Array, Given, Memory, array_of, dtype_name
 from .library import Error
+from .properties import Properties
 
-__all__ = ["Array", "Error", "Instruction", "Option", "Position", "Session", "StepRecord", "ValueInfo", "open", "version"]
+__all__ = ["Array", "Error", "Evaluation", "Instruction", "Option", "Position", "Properties", "Session", "StepRecord", "ValueInfo", "open",
+           "version"]  # fmt: skip
 
 # What needs torch: from the package stepscope_capture (plugins/torch), when it is asked for.
 _OF_CAPTURE = ("Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", "TrainerCallback", "capture", "verify", "watch")
@@ -58,10 +60,26 @@ class ValueInfo:
     shape: Optional[tuple]
     text: str  # "float32[batch, 8]"
     trained: bool
+    elements: Optional[int] = None  # None where an extent is no number
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Loss and metrics of some batches. Of a cross entropy `labels` is how many labels count, `correct` those whose class has the largest
+    score; None for other losses. The loss of a mean over labels is weighted by them, else it is the mean over the batches."""
+
+    loss: float
+    batches: int
+    labels: Optional[int]
+    correct: Optional[int]
+    synthetic: bool  # the data was
+    ns: int  # of computing
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
+    """An option of the session, with who set it: "default", "api", "environment" …"""
+
     name: str
     value: str
     default: str
@@ -73,6 +91,8 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class Instruction:
+    """One entry of the plan: a node and what it moves and computes."""
+
     index: int
     name: str
     op: str
@@ -128,6 +148,7 @@ class Session:
 
     def __init__(self, model: "str | os.PathLike", options: Mapping[str, Any]):
         self._handle = ctypes.c_void_p()
+        self._placed: list[Memory] = []  # borrowed by the library until it is closed
         names, count = _c.texts(options.keys())
         values, _ = _c.texts(_text(value) for value in options.values())
         _c.library.open(os.fsencode(model), names, values, count, ctypes.byref(self._handle))
@@ -138,6 +159,7 @@ class Session:
         handle, self._handle = getattr(self, "_handle", None), None
         if handle:
             _c.library.close(handle)
+            self._placed.clear()
 
     def __enter__(self) -> "Session":
         return self
@@ -166,6 +188,7 @@ class Session:
 
     @property
     def options(self) -> dict[str, Option]:
+        """By name, those of plugins too."""
         infos = _c.items_of(_c.library.options, self._session(), _c.OptionInfoStruct)
         options = [
             Option(i.name.decode(), i.value.decode(), i.default_value.decode(), i.set_by.decode(), i.doc.decode(), i.kind.decode(),
@@ -219,6 +242,7 @@ class Session:
         return self._record(_c.library.step)
 
     def begin_step(self) -> Position:
+        """At the first instruction of the coming micro step; a begun one is thrown away."""
         return self._moved(_c.library.begin_step)
 
     def move(self, instructions: int) -> Position:
@@ -226,18 +250,23 @@ class Session:
         return self._moved(_c.library.move, instructions)
 
     def run_to(self, instruction: int) -> Position:
+        """To where that instruction comes next, either way."""
         return self._moved(_c.library.run_to, instruction)
 
     def run_to_break(self, backwards: bool = False) -> Position:
+        """To the next breakpoint, or the end (the start) of the step."""
         return self._moved(_c.library.run_to_break, backwards)
 
     def move_phase(self, backwards: bool = False) -> Position:
+        """To where the next phase begins: forward, backward, optimizer, end."""
         return self._moved(_c.library.move_phase, backwards)
 
     def where(self) -> Position:
+        """Where the step stands; moves nothing."""
         return self._moved(_c.library.where)
 
     def finish_step(self) -> StepRecord:
+        """Runs what is left of the begun step and commits it."""
         return self._record(_c.library.finish_step)
 
     def abandon_step(self) -> None:
@@ -275,12 +304,73 @@ class Session:
         """Of the newest step; needs build(keep_gradients=True)."""
         return self._array(_c.library.gradient, parameter)
 
+    def set_state(self, name: str, contents: Any) -> None:
+        """Between steps: other contents for a parameter, a running statistic or optimizer state, of its shape."""
+        given = Given(name, contents)
+        _c.library.set_state(self._session(), name.encode(), ctypes.byref(given.struct))
+
+    def place(self, name: str, memory: Any, take: bool = False) -> None:
+        """Between steps: a parameter or state lives in `memory` from now on, an array of its type and shape that the session keeps alive (torch,
+        NumPy, stepscope.Array). What is written there counts from the next step on, and steps leave their results there. `take`: its contents
+        become those of the memory, else they are copied into it."""
+        placed = Memory(name, memory)
+        _c.library.place(self._session(), name.encode(), ctypes.byref(placed.struct), take)
+        self._placed.append(placed)
+
+    def flat_parameters(self, memory: Any = None, trained_only: bool = True, take: bool = False) -> Any:
+        """All parameters in one piece of memory, float32, one after the other as `parameters` lists them: where they live from now on, so that
+        nothing is copied in or out. `memory`: of float32[n]; default: a new stepscope.Array. `take`: they become what is there. After the build."""
+        count = ctypes.c_int64()
+        _c.library.flat_size(self._session(), trained_only, ctypes.byref(count))
+        if memory is None:
+            memory = Array("float32", [count.value], bytearray(4 * count.value))
+        placed = Memory("parameters", memory)
+        _c.library.place_flat(self._session(), trained_only, ctypes.byref(placed.struct), take)
+        self._placed.append(placed)
+        return memory
+
+    @property
+    def learning_rate(self) -> float:
+        """What the coming update takes: the option lr by the schedule, from the first update on. Setting replaces the option at once, without a
+        build; the schedule goes on from where it is."""
+        rate = ctypes.c_double()
+        _c.library.learning_rate(self._session(), ctypes.byref(rate))
+        return rate.value
+
+    @learning_rate.setter
+    def learning_rate(self, base: float) -> None:
+        _c.library.set_learning_rate(self._session(), base)
+
+    def evaluate(self, batches: "int | Mapping[str, Any] | Iterable[Mapping[str, Any]]" = 0) -> Evaluation:
+        """Loss and metrics as the model is used: Dropout hands on, BatchNormalization takes its running statistics; nothing of the session changes.
+        `batches`: arrays by input, one batch or several; or how many entries of the data that the options name, 0 for all."""
+        given: list[Given] = []
+        names: list[str] = []
+        count = batches if isinstance(batches, int) else 0
+        if not isinstance(batches, int):
+            for batch in [batches] if isinstance(batches, Mapping) else batches:
+                names = names or list(batch)
+                if set(names) != set(batch):
+                    raise Error(1, f"evaluate: batch {count} has {sorted(batch)}; expected {sorted(names)} as the first")
+                given += [Given(name, batch[name]) for name in names]
+                count += 1
+        texts, of_each = _c.texts(names)
+        pointers = (ctypes.POINTER(_c.TensorStruct) * len(given))(*[ctypes.pointer(g.struct) for g in given])
+        e = _c.sized(_c.EvaluationStruct)
+        _c.library.evaluate(self._session(), texts, pointers, of_each, count, ctypes.byref(e))
+        return Evaluation(e.loss, e.batches, e.labels if e.labels >= 0 else None, e.correct if e.correct >= 0 else None, bool(e.synthetic), e.ns)
+
+    @property
+    def properties(self) -> Properties:
+        """What the program keeps beside the state, as a dict: save() writes it, load() reads it."""
+        return Properties(self)
+
     def save(self, path: "str | os.PathLike") -> None:
-        """Parameters, optimizer state and counters as safetensors."""
+        """Parameters, optimizer state, counters and properties as safetensors."""
         _c.library.save(self._session(), os.fsencode(path))
 
     def load(self, path: "str | os.PathLike", resume: bool = False) -> None:
-        """Parameters; with `resume` optimizer state and counters too."""
+        """Parameters and properties; with `resume` optimizer state and counters too, so that a schedule goes on where it was."""
         _c.library.load(self._session(), os.fsencode(path), resume)
 
     # --- structs
@@ -303,4 +393,5 @@ class Session:
     @staticmethod
     def _value(info: _c.ValueInfoStruct) -> ValueInfo:
         shape = tuple(None if d < 0 else d for d in info.dims[: info.rank]) if info.rank < 1 << 32 else None
-        return ValueInfo(info.name.decode(), dtype_name(info.dtype), shape, info.text.decode(), bool(info.trained))
+        return ValueInfo(info.name.decode(), dtype_name(info.dtype), shape, info.text.decode(), bool(info.trained),
+                         info.elements if info.elements >= 0 else None)  # fmt: skip

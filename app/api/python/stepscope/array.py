@@ -89,6 +89,33 @@ def array_of(tensor: TensorStruct) -> Array:
     return Array(dtype_name(tensor.dtype), tensor.dims[: tensor.rank], data)
 
 
+class Memory:
+    """Memory of a caller as a tensor of the library, to be written: an Array, a torch tensor, or a writable buffer; never a copy. `struct` is
+    valid as long as this object."""
+
+    def __init__(self, name: str, value: Any):
+        self._keeps = value
+        if hasattr(value, "data_ptr") and hasattr(value, "is_contiguous"):  # torch
+            number, shape = _NUMBERS.get(str(value.dtype).rpartition(".")[2]), tuple(value.shape)
+            if number is None or not value.is_contiguous() or value.device.type != "cpu":
+                raise Error(1, f"memory '{name}': {value.dtype} on {value.device}, strides {value.stride()}; expected contiguous numbers on the CPU")
+            address = value.data_ptr()
+        else:
+            view = value.data if isinstance(value, Array) else memoryview(value)
+            number = _NUMBERS[value.dtype] if isinstance(value, Array) else _OF_CODES.get(view.format.lstrip("<=@"))
+            shape = value.shape if isinstance(value, Array) else view.shape
+            if number is None or view.readonly or not view.c_contiguous:
+                raise Error(1, f"memory '{name}': format '{view.format}', read-only {view.readonly}; expected contiguous numbers that can be written")
+            size = view.nbytes
+            self._holder = (ctypes.c_char * size).from_buffer(view.cast("B")) if size else ctypes.create_string_buffer(1)
+            address = ctypes.addressof(self._holder)
+        self._dims = (ctypes.c_int64 * len(shape))(*shape)
+        self.struct = sized(TensorStruct)
+        self.struct.dtype, self.struct.rank, self.struct.data = number, len(shape), address
+        self.struct.bytes = math.prod(shape) * _TYPES[number][2]
+        self.struct.dims = ctypes.cast(self._dims, ctypes.POINTER(ctypes.c_int64))
+
+
 class Given:
     """What a caller gave as a tensor of the library, borrowed where it is contiguous. `struct` is valid as long as this object."""
 

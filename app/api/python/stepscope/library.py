@@ -21,7 +21,7 @@ class TensorStruct(ctypes.Structure):
 
 class ValueInfoStruct(ctypes.Structure):
     _fields_ = [("size", c_uint32), ("dtype", c_int32), ("name", c_char_p), ("dims", POINTER(c_int64)), ("rank", c_size_t),
-                ("text", c_char_p), ("trained", c_int32)]  # fmt: skip
+                ("text", c_char_p), ("trained", c_int32), ("elements", c_int64)]  # fmt: skip
 
 
 class OptionInfoStruct(ctypes.Structure):
@@ -43,6 +43,16 @@ class StepRecordStruct(ctypes.Structure):
 class PositionStruct(ctypes.Structure):
     _fields_ = [("size", c_uint32), ("in_step", c_int32), ("instruction", c_int32), ("has_loss", c_int32), ("step", c_int64),
                 ("loss", c_double), ("stopped_by", c_char_p)]  # fmt: skip
+
+
+class EvaluationStruct(ctypes.Structure):
+    _fields_ = [("size", c_uint32), ("synthetic", c_int32), ("batches", c_int64), ("loss", c_double), ("labels", c_int64),
+                ("correct", c_int64), ("ns", c_int64)]  # fmt: skip
+
+
+class PropertyStruct(ctypes.Structure):
+    _fields_ = [("size", c_uint32), ("kind", c_int32), ("name", c_char_p), ("integer", c_int64), ("number", c_double),
+                ("text", c_char_p), ("tensor", POINTER(TensorStruct))]  # fmt: skip
 
 
 class Error(Exception):
@@ -92,6 +102,16 @@ _FUNCTIONS = {
     "edit": [_SESSION, c_char_p, POINTER(TensorStruct)],
     "parameters": _list_of(ValueInfoStruct),
     "state": [_SESSION, c_char_p, POINTER(TensorStruct)],
+    "set_state": [_SESSION, c_char_p, POINTER(TensorStruct)],
+    "place": [_SESSION, c_char_p, POINTER(TensorStruct), c_int32],
+    "flat_size": [_SESSION, c_int32, POINTER(c_int64)],
+    "place_flat": [_SESSION, c_int32, POINTER(TensorStruct), c_int32],
+    "learning_rate": [_SESSION, POINTER(c_double)],
+    "set_learning_rate": [_SESSION, c_double],
+    "evaluate": [_SESSION, _TEXTS, POINTER(POINTER(TensorStruct)), c_size_t, c_int64, POINTER(EvaluationStruct)],
+    "set_property": [_SESSION, POINTER(PropertyStruct)],
+    "drop_property": [_SESSION, c_char_p],
+    "properties": _list_of(PropertyStruct),
     "gradient": [_SESSION, c_char_p, POINTER(TensorStruct)],
     "save": [_SESSION, c_char_p],
     "load": [_SESSION, c_char_p, c_int32],
