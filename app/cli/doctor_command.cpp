@@ -16,13 +16,16 @@ namespace stepscope::cli {
 namespace {
 
 // What --precision computes in its type here.
-std::string precisionText(const snapshot::MachineInfo& info) {
+std::string precisionText(const snapshot::MachineInfo& info, const cpu::MachinePeak& peak) {
+  std::string unit;
   for (const std::string& feature : info.cpu_features())
-    if (feature == "avx512_bf16" || feature == "amx_bf16")
-      return fmt::format(
-          "bf16: matrix products by {}, other operators in f32 and rounded; fp16: all operators in f32 and rounded",
-          feature);
-  return "bf16 and fp16: all operators in f32 and rounded; this processor has no products of bf16";
+    if (feature == "avx512_bf16" || feature == "amx_bf16") unit = feature;
+  if (peak.bfloat16PerSecond > 0)
+    return fmt::format(
+        "bf16: matrix products by {}, other operators in f32 and rounded; fp16: all operators in f32 and rounded", unit);
+  return fmt::format("bf16 and fp16: all operators in f32 and rounded; {}",
+                     unit.empty() ? "this processor has no products of bf16"
+                                  : fmt::format("the products of {} are slower here than those in f32", unit));
 }
 
 // What `train --distributed` can take.
@@ -62,7 +65,7 @@ Command doctorCommand() {
     for (const snapshot::MemoryLevel& level : info.peak().levels())
       say("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
           level.capacity() > 0 ? " of " + units::bytes(level.capacity()) : "");
-    say("precision  {}\n", precisionText(info));
+    say("precision  {}\n", precisionText(info, measured));
     say("bits       equal for an equal number of threads; for any number with --set deterministic=threads\n");
     say("ranks      {}\n", ranksText());
     for (const std::string& library : info.libraries()) say("library    {}\n", library);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "kernels/cpu/linear/bfloat16_products.h"
+
 namespace stepscope::cpu {
 namespace {
 
@@ -45,6 +47,13 @@ TEST(MachinePeak, OfALowTypeIsThatOfItsKernels) {
   EXPECT_EQ(peak.operationsIn(DType::kBF16), 2e9);
   EXPECT_EQ(peak.operationsIn(DType::kF16), 1e9);
   EXPECT_EQ(machinePeak(1).bfloat16PerSecond > 0, operationsPeak(1, 0, DType::kBF16) > 0);
+}
+
+// bfloat16 is multiplied as such only where that is not slower than float32 with its casts.
+TEST(MachinePeak, ProductsOfBFloat16AreNotSlowerThanThoseOfFloat32) {
+  const double low = operationsPeak(1, 0.02, DType::kBF16);
+  EXPECT_EQ(low > 0, multipliesBFloat16());
+  if (low > 0) EXPECT_GT(low, 0.5 * operationsPeak(1, 0.02));
 }
 
 TEST(MachinePeak, EveryKindOfTrafficMoves) {

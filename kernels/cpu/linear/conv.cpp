@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "kernels/cpu/dnnl_support.h"
+#include "kernels/cpu/linear/bfloat16_products.h"
 #include "kernels/cpu/linear/depthwise.h"
 #include "kernels/cpu/linear/image_parts.h"
 #include "kernels/cpu/linear/linear_kernels.h"
@@ -285,6 +286,7 @@ bool isPlain(const Roles& roles) { return roles.xLayout == Layout::kPlain && rol
 // The primitive in bfloat16. Errors: kUnsupported where the processor does not multiply it.
 Result<std::unique_ptr<Kernel>> makeInBFloat16(const KernelSpec& spec, const Roles& roles) {
   const auto refuse = [&](const char* what) { return unsupported(spec.op + ": " + what + " in bfloat16"); };
+  if (!multipliesBFloat16()) return refuse("no products of this processor");
   if (FixedParts::here()) return refuse("sums that are cut by size alone");
   if (roles.bias >= 0 && roles.pass != Pass::kForward) return refuse("a bias behind the primitive");
   std::unique_ptr<Kernel> found;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "kernels/cpu/dnnl_support.h"
+#include "kernels/cpu/linear/bfloat16_products.h"
 #include "kernels/cpu/linear/linear_kernels.h"
 #include "kernels/fixed_parts.h"
 
@@ -377,7 +378,8 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (params.dtype == DType::kBF16) {
     if (params.addend || (params.beta != 0 && !(isBias(params) && single)) || s.batch.size() > 8)
       return unsupported("matrix product: an addend in bfloat16");
-    if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
+    if (multipliesBFloat16())
+      if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
     return unsupported("matrix product: bfloat16 on this processor");
   }
   if (FixedParts::here() && flops >= 2 * kFlopsPerThread) {  // less is computed by one thread anyway
