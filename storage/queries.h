@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,6 +122,8 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 
 // In order of execution. A step that was executed again appears once, as last executed, unless `all`.
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);
+// The same, one after the other: a run may have millions of them.
+Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit);
 // Of all executions those that readSteps gives without `all`: reading them twice takes longer.
 std::vector<StepRow> asLastExecuted(const std::vector<StepRow>& all);
 

@@ -31,6 +31,11 @@ void readNumbers(const Statement& row, int first, snapshot::TensorStatistics& ou
   out.set_inf(boundedSize(row.integer(first + 8)));
 }
 
+// Whether a row of this step belongs to the first `most` steps; rows of one step follow each other.
+bool isWanted(const auto& found, std::int64_t step, std::int64_t most) {
+  return static_cast<std::int64_t>(found.size()) < most || found.contains(step);
+}
+
 // "[8, 128]"; what is no list of numbers gives none.
 std::vector<std::int64_t> numbersOf(const std::string& text, std::size_t most) {
   const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
@@ -45,16 +50,17 @@ std::vector<std::int64_t> numbersOf(const std::string& text, std::size_t most) {
 
 }  // namespace
 
-Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run) {
+Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
+                                                                                  std::int64_t most) {
   std::map<std::int64_t, std::vector<snapshot::InputDensity>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare(
                       std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason, ") +
                       (project.schemaVersion() < kDecisionVersion ? "total, ''" : "computed, decision") +
-                      " FROM batch_densities WHERE step_id IN " + kLastExecuted + " ORDER BY step_id, input, kind"));
+                      " FROM batch_densities WHERE step_id IN " + kLastExecuted + " ORDER BY step_id DESC, input, kind"));
   rows.bind(run);
-  while (rows.next()) {
+  while (rows.next() && isWanted(out, rows.integer(0), most)) {
     snapshot::InputDensity& d = out[rows.integer(0)].emplace_back();
     d.set_input(rows.text(1));
     d.set_kind(rows.text(2));
@@ -72,7 +78,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensitie
 }
 
 Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
-                                                                              std::int64_t contentBytes) {
+                                                                              std::int64_t most, std::int64_t contentBytes) {
   std::map<std::int64_t, std::vector<snapshot::TensorData>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(
@@ -83,7 +89,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(co
               "mean, std, zeros, negative, nan, inf, kept_bytes, data FROM batch_inputs WHERE step_id IN ") +
           kLastExecuted + " ORDER BY step_id DESC, position"));
   rows.bind(run);
-  while (rows.next()) {
+  while (rows.next() && isWanted(out, rows.integer(0), most)) {
     snapshot::TensorData data;
     data.set_value(id32(rows, 1));
     data.set_name(rows.text(2));

@@ -14,13 +14,14 @@
 
 namespace stepscope::storage {
 
-// By steps.id.
-Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run);
+// By steps.id; of the newest `most` steps that have some.
+Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
+                                                                                  std::int64_t most);
 
-// The batches that are kept, by steps.id. Contents are read of the newest steps while they are no more than `contentBytes`
-// together.
+// The batches that are kept of the newest `most` steps that have one, by steps.id. Contents are read of the newest steps
+// while they are no more than `contentBytes` together.
 Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
-                                                                              std::int64_t contentBytes);
+                                                                              std::int64_t most, std::int64_t contentBytes);
 
 // By steps.id; of the newest `most` steps that have some.
 Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,

@@ -5,7 +5,7 @@
 
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/ledger_record.h"
-#include "app/workbench/project_spans.h"
+#include "app/workbench/project_steps.h"
 #include "storage/queries.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
@@ -19,8 +19,7 @@ namespace stepscope {
 namespace {
 
 // What the views look at; the rest stays in the file.
-constexpr std::int64_t kBatchBytes = 64 << 20, kMostRowLosses = 500, kMostStatistics = 300'000, kMostWatched = 2'000;
-
+constexpr std::int64_t kMostWatched = 2'000;
 constexpr std::size_t kMostRunsWithSettings = 200;  // the newest
 
 std::vector<RunEntry> entries(const storage::Project& project, const std::vector<storage::RunRow>& rows) {
@@ -42,27 +41,6 @@ std::map<std::int64_t, RunStepTimes> timesOfRuns(const storage::Project& project
   if (const auto times = storage::readStepTimes(project))
     for (const auto& [run, t] : *times) out[run] = stepTimes(t, t.kind);
   return out;
-}
-
-// What the steps noted of their numbers goes into their records.
-void readNotes(const storage::Project& project, std::int64_t run, const std::vector<storage::StepRow>& rows,
-               const std::vector<std::shared_ptr<snapshot::StepRecord>>& records) {
-  const auto densities = storage::readDensities(project, run);
-  const auto batches = storage::readBatches(project, run, kBatchBytes);
-  const auto losses = storage::readRowLosses(project, run, kMostRowLosses);
-  const auto statistics = storage::readRecordedStatistics(project, run, kMostStatistics);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    snapshot::StepRecord& record = *records[i];
-    const auto add = [](const auto& found, std::int64_t key, auto* target) {
-      if (!found) return;
-      if (const auto it = found->find(key); it != found->end()) target->Assign(it->second.begin(), it->second.end());
-    };
-    add(densities, rows[i].id, record.mutable_densities());
-    add(batches, rows[i].id, record.mutable_inputs());
-    add(statistics, rows[i].step, record.mutable_statistics());
-    if (!losses) continue;
-    if (const auto it = losses->find(rows[i].id); it != losses->end()) *record.mutable_row_losses() = it->second;
-  }
 }
 
 // The newest that is known of each value stands for it; contents are there for the inputs of a batch alone.
@@ -198,34 +176,7 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   if (auto trials = storage::readTrials(project, run))
     for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
   out.ledger = readLedgerReport(project, run);
-  if (const auto steps = storage::readSteps(project, run)) {
-    std::vector<std::shared_ptr<snapshot::StepRecord>> records;
-    for (const auto& s : *steps) {
-      auto record = std::make_shared<snapshot::StepRecord>();
-      record->set_step(s.step);
-      record->set_has_loss(s.loss.has_value());
-      record->set_loss(s.loss.value_or(0));
-      record->set_learning_rate(s.learningRate);
-      record->set_has_gradient_norm(s.gradientNorm.has_value());
-      record->set_gradient_norm(s.gradientNorm.value_or(0));
-      record->set_updated(s.updated);
-      record->set_samples(s.samples);
-      record->set_tokens(s.tokens);
-      record->set_begin_ns(s.beginNs);
-      record->set_ns(s.ns);
-      record->set_planned_bytes(s.plannedBytes);
-      record->set_peak_bytes(s.peakBytes);
-      record->set_batch(s.batch);
-      record->set_recording_ns(s.recordingNs);
-      record->set_cpu_ns(s.cpuNs);
-      record->set_wait_ns(s.waitNs);
-      record->set_warm_up(s.warmUp);
-      records.push_back(std::move(record));
-    }
-    readSpans(project, *steps, records);
-    readNotes(project, run, *steps, records);
-    out.steps.assign(records.begin(), records.end());
-  }
+  readSteps(project, run, out.series, out.steps);
   if (auto watched = storage::readWatchedStatistics(project, run, kMostWatched)) out.watched = std::move(*watched);
   return out;
 }
@@ -257,7 +208,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
     alert.set_step(-1);
     store.addAlert(alert);
   }
-  for (const auto& step : contents.steps) store.addStep(step);
+  store.setSteps(contents.series, contents.steps);
   if (contents.trials.trials_size() > 0) store.findings().trials().showRecorded(contents.trials);
   if (contents.ledger) store.findings().ledger().showRecorded(contents.ledger);
   showValues(contents, store);

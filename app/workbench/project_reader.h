@@ -26,7 +26,8 @@ struct ProjectContents {
   std::vector<snapshot::Alert> alerts;
   snapshot::TrialsReport trials;                         // the newest session of them
   std::shared_ptr<const snapshot::LedgerReport> ledger;  // the newest; null: none
-  std::vector<StepPtr> steps;  // the newest ones carry their spans; some what was noted of their numbers
+  StepSeries series;                                     // of all steps
+  std::vector<StepPtr> steps;  // of the newest, which carry their spans, and of older ones that noted something
   std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
   std::map<std::int64_t, RunStepTimes> times;  // of a step, by run

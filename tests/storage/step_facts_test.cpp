@@ -43,7 +43,7 @@ class StepFacts : public ::testing::Test {
 TEST_F(StepFacts, DensitiesOfEveryStepComeBack) {
   const Project project = open();
   const auto steps = readSteps(project, 1).value();
-  const auto densities = readDensities(project, 1);
+  const auto densities = readDensities(project, 1, 10);
   ASSERT_TRUE(densities) << densities.error().message;
   ASSERT_EQ(densities->size(), 10u);
   for (const StepRow& step : steps) {
@@ -61,7 +61,7 @@ TEST_F(StepFacts, DensitiesOfEveryStepComeBack) {
 TEST_F(StepFacts, BatchesComeBackWithTheirContents) {
   const Project project = open();
   const auto steps = readSteps(project, 1).value();
-  const auto batches = readBatches(project, 1, 1 << 20);
+  const auto batches = readBatches(project, 1, 10, 1 << 20);
   ASSERT_TRUE(batches) << batches.error().message;
   ASSERT_EQ(batches->size(), 2u);  // steps 0 and 5
   const auto& input = batches->at(steps[0].id).front();
@@ -72,7 +72,7 @@ TEST_F(StepFacts, BatchesComeBackWithTheirContents) {
   EXPECT_EQ(input.statistics().zeros(), 56);
   EXPECT_EQ(input.step(), 0);
   EXPECT_EQ(batches->at(steps[5].id).front().statistics().max(), 77);
-  const auto newest = readBatches(project, 1, 1024);
+  const auto newest = readBatches(project, 1, 10, 1024);
   ASSERT_TRUE(newest);
   EXPECT_TRUE(newest->at(steps[0].id).front().data().empty()) << "the newest contents come first where they are too much";
   EXPECT_FALSE(newest->at(steps[5].id).front().data().empty());
@@ -144,11 +144,11 @@ TEST(StepFactsOfAHostileFile, NonsenseInTheTablesDoesNotCrash) {
         "UPDATE tensor_stats SET histogram = '{', min = 'low'; UPDATE row_losses SET data = x'00'"));
   }
   const auto project = Project::openReadOnly(file).value();
-  const auto batches = readBatches(project, 1, 1 << 20);
+  const auto batches = readBatches(project, 1, 10, 1 << 20);
   ASSERT_TRUE(batches) << batches.error().message;
   EXPECT_EQ(batches->begin()->second.front().dims_size(), 0);
   EXPECT_EQ(batches->begin()->second.front().statistics().count(), 0);
-  EXPECT_EQ(readDensities(project, 1)->begin()->second.front().valid(), 0);
+  EXPECT_EQ(readDensities(project, 1, 10)->begin()->second.front().valid(), 0);
   EXPECT_EQ(readRowLosses(project, 1, 10).error().code, ErrorCode::kCorrupt);
   EXPECT_TRUE(readWatchedStatistics(project, 1, 10)->front().statistics.histogram().empty());
   EXPECT_TRUE(readRecordedStatistics(project, 1, 100).has_value());

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A long run through the window: memory stays where it is after the first thousand steps, the loop stays free, views are
-// told at most 30 times a second, and the worker never runs far ahead. STEPSCOPE_LONG_STEPS asks for more steps than the
-// test does.
+// A long run through the window: memory of window and worker stays where it is after the first thousand steps, the loop
+// stays free, views are told at most 30 times a second, and the worker never runs far ahead. And a long run that was
+// recorded, opened. STEPSCOPE_LONG_STEPS asks for more steps than the test does, of STEPSCOPE_LONG_MODEL:
+// tests/bench/million_steps.py.
 #include <malloc.h>
 
 #include <QElapsedTimer>
 #include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 #include <cinttypes>
 
 #include "app/workbench/recording.h"
+#include "tests/storage/sample_run.h"
 #include "tests/workbench/window_driver.h"
 
 using namespace stepscope;
@@ -18,14 +21,21 @@ namespace {
 
 constexpr std::int64_t kSteps = 24'000, kFirst = 4'000;
 constexpr std::int64_t kMostGrowth = 24LL << 20, kColumnBytes = 100;  // bytes; of each step: six columns, as vectors grow
+constexpr std::int64_t kMostWorkerGrowth = 8LL << 20;
 constexpr int kMs = 4'000'000;
 
-std::int64_t residentBytes() {
-  malloc_trim(0);  // what was freed counts for nobody
-  QFile file(QStringLiteral("/proc/self/statm"));
+std::int64_t residentBytesOf(const QString& process) {
+  QFile file(QStringLiteral("/proc/%1/statm").arg(process));
   if (!file.open(QIODevice::ReadOnly)) return 0;
   return file.readAll().split(' ').value(1).toLongLong() * sysconf(_SC_PAGESIZE);
 }
+
+std::int64_t residentBytes() {
+  malloc_trim(0);  // what was freed counts for nobody
+  return residentBytesOf(QStringLiteral("self"));
+}
+
+double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
 
@@ -36,7 +46,11 @@ class LongTest : public QObject {
   void aLongRunTakesNoMoreMemory() {
     const std::int64_t steps = std::max<std::int64_t>(kSteps, qEnvironmentVariableIntValue("STEPSCOPE_LONG_STEPS"));
     WindowDriver w;
-    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    // Another model than the bundled one is trained on synthetic data, by its first output.
+    if (const QString other = qEnvironmentVariable("STEPSCOPE_LONG_MODEL"); !other.isEmpty())
+      QVERIFY_DONE(w.openBuilt({QStringLiteral("long"), other, {}}, {{"loss-fn", "mse"}}), w);
+    else
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
     QVERIFY(w.settled());
     int told = 0;
     std::int64_t most = 0, seen = 0;
@@ -49,32 +63,67 @@ class LongTest : public QObject {
     w.loop().act([&] { w->session().train(steps); });
     QVERIFY(w->session().running());
     clock.start();
-    std::int64_t first = 0, next = kFirst;
+    const auto workers = childProcesses();
+    QCOMPARE(workers.size(), std::size_t{1});
+    const QString worker = QString::number(workers[0]);
+    std::int64_t first = 0, firstOfWorker = 0, next = kFirst;
     while (next < steps) {
       QVERIFY(w.loop().wait([&] { return seen >= next; }, kMs));
-      const std::int64_t now = residentBytes();
-      if (first == 0) first = now;
-      qInfo("%8" PRId64 " steps: %6.1f MiB, %d signals, %lld ms", seen, static_cast<double>(now) / (1 << 20), told,
-            static_cast<long long>(clock.elapsed()));
+      const std::int64_t now = residentBytes(), ofWorker = residentBytesOf(worker);
+      if (first == 0) first = now, firstOfWorker = ofWorker;
+      qInfo("%8" PRId64 " steps: window %6.1f MiB, worker %6.1f MiB, %d signals, %lld ms", seen, mebibytes(now),
+            mebibytes(ofWorker), told, static_cast<long long>(clock.elapsed()));
       next = std::min(steps, next * 2);
     }
     QVERIFY(w.loop().wait([&] { return w->store().position().step() == steps && !w->session().running(); }, kMs));
     const std::int64_t signalsAllowed =
         (clock.elapsed() / 1000 + 2) * SignalRate::kPerSecond;  // and those it may be late with
     QVERIFY(w.recorded());
-    const std::int64_t last = residentBytes();
-    qInfo("%8" PRId64 " steps: %6.1f MiB, %d signals, at most %" PRId64 " records held", seen,
-          static_cast<double>(last) / (1 << 20), told, most);
+    const std::int64_t last = residentBytes(), lastOfWorker = residentBytesOf(worker);
+    qInfo("%8" PRId64 " steps: window %6.1f MiB, worker %6.1f MiB, %d signals, at most %" PRId64 " records held", seen,
+          mebibytes(last), mebibytes(lastOfWorker), told, most);
     QCOMPARE(seen, steps);
     QVERIFY2(last - first < kMostGrowth + kColumnBytes * steps,
              qPrintable(QStringLiteral("%1 bytes more").arg(last - first)));
+    QVERIFY2(lastOfWorker - firstOfWorker < kMostWorkerGrowth,
+             qPrintable(QStringLiteral("%1 bytes more in the worker").arg(lastOfWorker - firstOfWorker)));
     QVERIFY2(most < 4096, qPrintable(QString::number(most)));
     QVERIFY2(told <= signalsAllowed, qPrintable(QStringLiteral("%1 of %2").arg(told).arg(signalsAllowed)));
     // The views have every step, and the file too.
     QCOMPARE(static_cast<std::int64_t>(w->store().series().size()), steps);
     QVERIFY_LOOP(w);
   }
+
+  // What the views hold of it is columns and few records; the file has the rest.
+  void aLongRecordedRunOpens() {
+    constexpr int kRecorded = 100'000;
+    const QTemporaryDir folder;
+    const QString project = folder.filePath(QStringLiteral("long.stepscope"));
+    storage::testing::recordSample(project.toStdString(), {1, kRecorded});
+    WindowDriver w;
+    const std::int64_t before = residentBytes();
+    QElapsedTimer clock;
+    clock.start();
+    QVERIFY_DONE(w.openRecorded(project), w);
+    const std::int64_t after = residentBytes();
+    qInfo("opened in %lld ms, %.1f MiB more, %zu records", static_cast<long long>(clock.elapsed()),
+          mebibytes(after - before), w->store().steps().size());
+    QCOMPARE(static_cast<int>(w->store().series().size()), kRecorded);
+    QCOMPARE(w->store().series().step().back(), std::int64_t{kRecorded - 1});
+    QCOMPARE(w->store().steps().back()->step(), std::int64_t{kRecorded - 1});
+    QVERIFY(w->store().steps().back()->spans_size() > 0);
+    QVERIFY2(w->store().steps().size() < 4096, qPrintable(QString::number(w->store().steps().size())));
+    QVERIFY2(after - before < kMostGrowth + kColumnBytes * kRecorded,
+             qPrintable(QStringLiteral("%1 bytes more").arg(after - before)));
+    for (const char* id : {"training", "value_history", "batch", "timeline", "hot_ops", "runs"}) w.view(QLatin1String(id));
+    QVERIFY(w.settled());
+    QVERIFY_LOOP(w);
+  }
 };
 
-QTEST_MAIN(LongTest)
+int main(int argc, char** argv) {
+  WatchedApplication app(argc, argv);  // names the event that held the loop
+  LongTest test;
+  return QTest::qExec(&test, argc, argv);
+}
 #include "tst_long.moc"

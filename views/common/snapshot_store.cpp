@@ -205,6 +205,13 @@ void SnapshotStore::addStep(StepPtr step) {
   stepsTold_.request();
 }
 
+void SnapshotStore::setSteps(StepSeries series, std::vector<StepPtr> records) {
+  series_ = std::move(series);
+  steps_ = std::move(records);
+  for (const StepPtr& step : steps_) takeSpans(step->spans(), step->step());
+  stepsTold_.request();
+}
+
 // Of older steps only those stay that recorded statistics, and of those fewer the more there are.
 void SnapshotStore::thinOut() {
   std::vector<StepPtr> kept;

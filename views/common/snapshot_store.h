@@ -79,9 +79,8 @@ class SnapshotStore : public QObject {
   const std::vector<snapshot::Option>& options() const { return options_; }
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
-  // Records, ascending: of a live run the last 1,024 at least, and some older ones that recorded statistics; with spans the
-  // last
-  // 64. The file has the others.
+  // Records, ascending: the last 1,024 at least, and some older ones that recorded statistics or a batch; with spans the
+  // last 64. The file has the others.
   const std::vector<StepPtr>& steps() const { return steps_; }
   const StepSeries& series() const { return series_; }     // of all steps
   const std::deque<LogLine>& log() const { return log_; }  // the newest 100,000
@@ -117,6 +116,7 @@ class SnapshotStore : public QObject {
   void setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   void setPosition(const snapshot::Position& position);
   void addStep(StepPtr step);
+  void setSteps(StepSeries series, std::vector<StepPtr> records);  // of a recorded run: both ascending
   void takeBackFrom(std::int64_t step);  // a rewind forgets these steps, and everything that was computed in them
   void addAlert(const snapshot::Alert& alert);
   void clearAlerts();

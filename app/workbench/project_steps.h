@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The steps of a recorded run as the views show them.
+#pragma once
+
+#include <vector>
+
+#include "storage/project.h"
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+
+// A run may have millions of steps: all of them become columns. Records are made of the newest 1,024, and of older ones that
+// kept a batch (500 of them) or statistics (fewer the older they are, 2,500 in all); the newest 20 have the times of their
+// instructions. Nothing where the steps cannot be read.
+void readSteps(const storage::Project& project, std::int64_t run, StepSeries& series, std::vector<StepPtr>& records);
+
+}  // namespace stepscope
