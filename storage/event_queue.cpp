@@ -57,7 +57,8 @@ void EventQueue::push(Event event, std::chrono::milliseconds patience) {
     lostSteps_ += std::holds_alternative<StepDone>(event.body) ? 1 : 0;
     return;
   }
-  const bool full = bytes_ + event.bytes > limitBytes_;
+  // Who waits may hand over what is larger than the queue, once nothing else is in it.
+  const bool full = patience.count() > 0 ? !hasRoom(event.bytes) : bytes_ + event.bytes > limitBytes_;
   if (full) {
     if (auto* stats = std::get_if<StatsTaken>(&event.body)) return countLost(event.run, "tensor_stats", 1, stats->step);
     if (auto* step = std::get_if<StepDone>(&event.body)) {

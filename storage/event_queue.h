@@ -20,7 +20,8 @@ class EventQueue {
 
   // Drops the event, or the detail in it, when the queue is too full. Dropping is counted per run and kind. With `patience`
   // it waits that long for room before, as long as what waits is being written: not after a failed attempt, and not again
-  // until something was committed when the patience was for nothing.
+  // until something was committed when the patience was for nothing. An event that is larger than the queue has room in an
+  // empty one.
   void push(Event event, std::chrono::milliseconds patience = {});
 
   // Waits until the oldest event is `age` old, somebody is in a hurry, or the queue is closed; then returns everything,

@@ -37,7 +37,8 @@ enum class RunStatus { kFinished, kFailed, kCancelled };
 
 struct RecorderSettings {
   std::chrono::milliseconds commitInterval{250};
-  std::size_t queueBytes = std::size_t{64} << 20;   // above it, detail is dropped; above twice, steps are
+  // Above it, detail is dropped; above twice, steps are. Memory is up to about twice as much.
+  std::size_t queueBytes = std::size_t{64} << 20;
   bool spans = true;                                // record the begin and end of every instruction
   std::chrono::milliseconds closePatience{10'000};  // how long close() waits for another process that holds the file
   std::chrono::milliseconds stepPatience{0};  // how long step() waits for room in the queue before something is dropped

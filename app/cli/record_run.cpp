@@ -20,6 +20,7 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const std::string& proj
   // Nobody watches a window here: a step waits for a slow disk, and nothing of it is lost.
   storage::RecorderSettings settings;
   settings.stepPatience = std::chrono::minutes(1);
+  settings.queueBytes = std::size_t{8} << 20;  // so it need hold no more than what a commit takes
   auto recorder = storage::Recorder::start(std::move(*project), settings);
   if (!recorder) return tl::make_unexpected(fromStorage(recorder.error()));
   storage::RunInfo info;

@@ -1,6 +1,7 @@
 #include "storage/recorder.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -248,7 +249,7 @@ TEST(Recorder, FullQueueDropsDetailAndSaysSoInTheFile) {
 TEST(Recorder, StepsThatMayWaitAreAllRecorded) {
   const TemporaryFolder folder;
   RecorderSettings settings;
-  settings.queueBytes = 4096;  // less than one step with its spans
+  settings.queueBytes = 1024;  // less than one step with its spans
   settings.commitInterval = std::chrono::seconds(60);
   settings.stepPatience = std::chrono::minutes(10);
   auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
@@ -267,6 +268,35 @@ TEST(Recorder, StepsThatMayWaitAreAllRecorded) {
   ASSERT_EQ(steps.size(), 100u);
   for (const StepRow& step : steps)
     EXPECT_EQ(static_cast<int>(readSpans(project, step.id)->size()), plan.instructions_size());
+}
+
+// However long a run is: what the recorder has taken from the heap between two steps is what it had before. One byte a step
+// that stayed would be 36,000.
+TEST(Recorder, HoldsNoMoreAfterManySteps) {
+  const TemporaryFolder folder;
+  RecorderSettings settings;
+  settings.queueBytes = 1 << 16;
+  settings.stepPatience = std::chrono::minutes(10);
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
+  auto info = testing::sampleRunInfo();
+  auto& keep = info.options.emplace_back();
+  keep.set_name("record.keep");
+  keep.set_value("256");
+  recorder->beginRun(info);
+  const auto plan = testing::samplePlan({1, 0});
+  recorder->plan(plan);
+  std::int64_t step = 0;
+  const auto heldAfter = [&](std::int64_t steps) {
+    while (step < steps) recorder->step(testing::sampleStep(plan, step++));
+    EXPECT_TRUE(recorder->flush());
+    recorder->viewState("", "");  // when it is written, what was written before has been freed
+    EXPECT_TRUE(recorder->flush());
+    return static_cast<std::int64_t>(mallinfo2().uordblks);
+  };
+  const std::int64_t before = heldAfter(4'000), after = heldAfter(40'000);
+  EXPECT_LT(after - before, 100'000) << before << " bytes after 4,000 steps, " << after << " after 40,000";
+  EXPECT_EQ(recorder->state().lost, 0);
+  ASSERT_TRUE(recorder->close());
 }
 
 // The wait has an end: nobody stands still for a file that cannot be written, and one wait for nothing is enough.
