@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "app/version.h"
 
 namespace stepscope::cli {
@@ -64,6 +66,31 @@ std::string zshText(const std::string& text) {
   return out;
 }
 
+// The table of `stepscope options`, group after group in the order of their first option.
+std::string settingsText(const std::vector<OptionInfo>& settings) {
+  std::vector<std::string_view> groups;
+  for (const OptionInfo& info : settings)
+    if (std::find(groups.begin(), groups.end(), info.group) == groups.end()) groups.push_back(info.group);
+  std::string out = ".SH SETTINGS\nWhat \\fB\\-\\-set\\fR \\fINAME\\fR=\\fIVALUE\\fR takes.\n";
+  for (const std::string_view group : groups) {
+    out += fmt::format(".SS \"{}\"\n", roff(std::string(group)));
+    for (const OptionInfo& info : settings) {
+      if (info.group != group) continue;
+      const std::string choices = info.choices.empty() ? "" : fmt::format(" ({})", fmt::join(info.choices, ", "));
+      const std::string byDefault = info.defaultValue.empty() ? "" : fmt::format(" [{}]", info.defaultValue);
+      out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(std::string(info.name)),
+                         roff(std::string(info.doc) + choices + byDefault));
+    }
+  }
+  return out;
+}
+
+std::string wordsOf(const auto& words) { return inQuotes(fmt::format("{}", fmt::join(words, " "))); }
+
+std::string zshValues(const Option& option) {
+  return option.choices.empty() ? "_files" : fmt::format("({})", fmt::join(option.choices, " "));
+}
+
 void options(const Command& command, std::string& out) {
   for (const Option& option : command.options) {
     if (option.hidden || !isFlag(option)) continue;
@@ -77,7 +104,7 @@ void options(const Command& command, std::string& out) {
 
 }  // namespace
 
-std::string manPage(const std::vector<Command>& commands) {
+std::string manPage(const std::vector<Command>& commands, const std::vector<OptionInfo>& settings) {
   std::string out = fmt::format(
       ".TH STEPSCOPE 1 \"\" \"stepscope {}\" \"User Commands\"\n.SH NAME\nstepscope \\- neural\\-network training, opened "
       "up\n"
@@ -93,7 +120,7 @@ std::string manPage(const std::vector<Command>& commands) {
         out += fmt::format(".TP\n\\fI{}\\fR\n{}\n", roff(option.names), roff(option.help));
     options(command, out);
   }
-  return out +
+  return out + settingsText(settings) +
          ".SH EXIT STATUS\n0 success, 1 the work failed, 2 wrong usage.\n.SH OUTPUT FOR PROGRAMS\nWith \\fB\\-\\-json\\fR "
          "every "
          "command prints one object per line with the key \\fBevent\\fR, the last one \\fBdone\\fR or \\fBerror\\fR.\n"
@@ -101,23 +128,29 @@ std::string manPage(const std::vector<Command>& commands) {
          "\\fBstepscope\\-workbench\\fR(1)\n";
 }
 
-std::string bashCompletion(const std::vector<Command>& commands) {
-  std::string names, cases, values;
+std::string bashCompletion(const std::vector<Command>& commands, const std::vector<OptionInfo>& settings) {
+  std::string names, cases, values, arguments, settingNames, settingValues;
   for (const Command& command : commands) {
     names += fmt::format("{}{}", names.empty() ? "" : " ", command.name);
     std::string flags = "--help";
     for (const Option& option : command.options) {
+      if (!isFlag(option) && !option.choices.empty())
+        arguments += fmt::format("    {}) choices={} ;;\n", command.name, wordsOf(option.choices));
       if (option.hidden || !isFlag(option)) continue;
       for (const std::string& name : namesOf(option)) flags += ' ' + name;
       if (!option.choices.empty())
         values += fmt::format("    {}:{}) COMPREPLY=($(compgen -W {} -- \"$word\")); return ;;\n", command.name,
-                              namesOf(option).back(), inQuotes(fmt::format("{}", fmt::join(option.choices, " "))));
+                              namesOf(option).back(), wordsOf(option.choices));
     }
     cases += fmt::format("    {}) flags={} ;;\n", command.name, inQuotes(flags));
   }
+  for (const OptionInfo& info : settings) {
+    settingNames += fmt::format("{}{}=", settingNames.empty() ? "" : " ", info.name);
+    if (!info.choices.empty()) settingValues += fmt::format("      {}) choices={} ;;\n", info.name, wordsOf(info.choices));
+  }
   return fmt::format(R"(# Completion of stepscope for bash; made by `stepscope manual bash`.
 _stepscope() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}} flags=
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}} flags= choices= name=
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W {} -- "$word"))
@@ -125,6 +158,31 @@ _stepscope() {{
   fi
   case "$command:$before" in
 {}  esac
+  if [ "$before" = --set ]; then
+    COMPREPLY=($(compgen -W {} -- "$word"))
+    compopt -o nospace 2> /dev/null
+    return
+  fi
+  # bash takes NAME=VALUE apart at the sign.
+  if [ "$word" = = ] && [ "${{COMP_WORDS[COMP_CWORD-2]}}" = --set ]; then
+    name=$before word=
+  elif [ "$before" = = ] && [ "${{COMP_WORDS[COMP_CWORD-3]}}" = --set ]; then
+    name=${{COMP_WORDS[COMP_CWORD-2]}}
+  fi
+  if [ -n "$name" ]; then
+    case "$name" in
+{}    esac
+    COMPREPLY=($(compgen -W "$choices" -- "$word"))
+    return
+  fi
+  if [ "$COMP_CWORD" -eq 2 ]; then
+    case "$command" in
+{}    esac
+    if [ -n "$choices" ]; then
+      COMPREPLY=($(compgen -W "$choices" -- "$word"))
+      return
+    fi
+  fi
   case "$command" in
 {}  esac
   case "$word" in
@@ -134,25 +192,26 @@ _stepscope() {{
 }}
 complete -o filenames -F _stepscope stepscope
 )",
-                     inQuotes(names + " --help --version"), values, cases);
+                     inQuotes(names + " --help --version"), values, inQuotes(settingNames), settingValues, arguments, cases);
 }
 
-std::string zshCompletion(const std::vector<Command>& commands) {
-  std::string names, cases;
+std::string zshCompletion(const std::vector<Command>& commands, const std::vector<OptionInfo>& settings) {
+  std::string names, cases, settingNames;
+  for (const OptionInfo& info : settings) settingNames += fmt::format("{}{}=", settingNames.empty() ? "" : " ", info.name);
   for (const Command& command : commands) {
     names += fmt::format("    {}\n", inQuotes(command.name + ':' + zshText(command.help)));
     cases += fmt::format("    {}) _arguments", command.name);
     for (const Option& option : command.options) {
       if (option.hidden) continue;
       if (!isFlag(option)) {
-        cases += fmt::format(" {}", inQuotes(fmt::format(":{}:_files", zshText(option.names))));
+        cases += fmt::format(" {}", inQuotes(fmt::format(":{}:{}", zshText(option.names), zshValues(option))));
         continue;
       }
       for (const std::string& name : namesOf(option)) {
         std::string value;
-        if (takesValue(option))
-          value = option.choices.empty() ? ":value:_files" : fmt::format(":value:({})", fmt::join(option.choices, " "));
-        cases += fmt::format(" \\\n      {}", inQuotes(fmt::format("{}[{}]{}", name, zshText(option.help), value)));
+        if (takesValue(option)) value = ":value:" + (name == "--set" ? '(' + settingNames + ')' : zshValues(option));
+        const char* const often = std::holds_alternative<std::vector<std::string>*>(option.target) ? "*" : "";
+        cases += fmt::format(" \\\n      {}", inQuotes(fmt::format("{}{}[{}]{}", often, name, zshText(option.help), value)));
       }
     }
     cases += " ;;\n";

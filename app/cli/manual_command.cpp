@@ -13,11 +13,11 @@ Command manualCommand() {
   command.run = [what] {
     std::string text;
     if (*what == "man") {
-      text = manPage(allCommands());
+      text = manPage(allCommands(), optionTable());
     } else if (*what == "bash") {
-      text = bashCompletion(allCommands());
+      text = bashCompletion(allCommands(), optionTable());
     } else if (*what == "zsh") {
-      text = zshCompletion(allCommands());
+      text = zshCompletion(allCommands(), optionTable());
     } else {
       return tellError(fmt::format("manual '{}': not known; expected man, bash or zsh", *what)), kUsage;
     }

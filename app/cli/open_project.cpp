@@ -10,7 +10,7 @@ std::optional<storage::Project> openProject(const std::string& path) {
     tellError(project.error().message);
     return std::nullopt;
   }
-  for (const std::string& warning : project->warnings()) tell("warning: {}\n", warning);
+  for (const std::string& warning : project->warnings()) tellWarning("project", warning);
   return std::move(*project);
 }
 

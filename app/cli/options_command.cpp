@@ -8,6 +8,17 @@
 #include "app/cli/terminal.h"
 
 namespace stepscope::cli {
+namespace {
+
+// The value of an option that counts or measures something is a number; where it says something else ("auto"), and of other
+// options, it is text.
+nlohmann::json valueJson(std::string_view kind, const std::string& value) {
+  if (kind != "count" && kind != "bytes" && kind != "number") return value;
+  nlohmann::json number = nlohmann::json::parse(value, nullptr, false);
+  return number.is_number() ? number : nlohmann::json(value);
+}
+
+}  // namespace
 
 Command optionsCommand() {
   struct Arguments {
@@ -30,8 +41,8 @@ Command optionsCommand() {
       if (a->json)
         sayJson({{"event", "option"},
                  {"name", info.name},
-                 {"value", value},
-                 {"default", info.defaultValue},
+                 {"value", valueJson(info.kind, value)},
+                 {"default", valueJson(info.kind, std::string(info.defaultValue))},
                  {"set_by", setBy},
                  {"doc", info.doc},
                  {"choices", info.choices},

@@ -58,7 +58,8 @@ Status RecordingWatch::close(std::int64_t steps) {
   const storage::RecorderState state = recorder_.state();
   if (closed && state.lostSteps == 0) {
     if (state.lost > 0 && !drops_)
-      tell("warning: recording: {} details were dropped; the table lost says which\n", state.lost);
+      tellWarning("recording_drops",
+                  fmt::format("recording: {} details were dropped; the table lost says which", state.lost));
     return {};
   }
   const std::string why = closed ? "the file was not written as fast as steps were made" : closed.error().message;

@@ -36,12 +36,13 @@ Command recoverCommand() {
            table.whyIncomplete.empty() ? "complete" : fmt::format("{}, {} gaps", table.whyIncomplete, table.gaps.size())});
     }
     if (a->json) {
+      for (const std::string& missing : result->missing()) tellWarning("missing", missing);
       sayJson({{"event", "done"}, {"complete", result->complete()}, {"project", a->output}});
     } else {
       say("{}", table({"table", "rows", "read"}, rows));
       say("{}\n", a->output);
+      for (const std::string& missing : result->missing()) tellWarning("missing", missing);
     }
-    for (const std::string& missing : result->missing()) tell("warning: {}\n", missing);
     return kSuccess;
   };
   return command;

@@ -63,7 +63,8 @@ Command sqlCommand() {
         rows.back().push_back(std::holds_alternative<std::monostate>(cell) ? "NULL" : storage::sqlCellText(cell));
     }
     say("{}", table(result->columns, rows, result->columns.size()));
-    if (result->truncated) tell("warning: more rows than shown ({}); narrow the query with WHERE or LIMIT\n", rows.size());
+    if (result->truncated)
+      tellWarning("cut", fmt::format("more rows than shown ({}); narrow the query with WHERE or LIMIT", rows.size()));
     return kSuccess;
   };
   return command;

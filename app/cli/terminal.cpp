@@ -116,6 +116,11 @@ int tellError(std::string_view message) {
   return kFailed;
 }
 
+void tellWarning(std::string_view code, std::string_view message) {
+  if (json) sayJson({{"event", "warning"}, {"code", code}, {"message", message}});
+  terminal::writeError("warning: " + visible(message) + "\n");
+}
+
 bool outputIsRead() { return outputError != EPIPE; }
 
 std::string outputFailure() {

@@ -71,6 +71,10 @@ void sayJson(const nlohmann::json& json);
 // error. With speakJson() also {"event":"error","message":…}. Returns kFailed.
 int tellError(std::string_view message);
 
+// "warning: <message>" to stderr; with speakJson() also {"event":"warning","code":…,"message":…}, `code` being a word for
+// programs.
+void tellWarning(std::string_view code, std::string_view message);
+
 // Flushes stdout. Empty when everything that was said has been written; otherwise why it was not.
 std::string outputFailure();
 // False when a pipe was closed at its other end. Known only after something was said, and with SIGPIPE ignored.

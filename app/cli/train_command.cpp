@@ -280,7 +280,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
     return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} steps{}", done,
                                                    interrupted ? "" : ": nobody reads what it prints any more"));
   if (!losses.lastIsFinite()) return invalid(losses.text() + "; expected finite numbers");
-  if (!losses.text().empty()) tell("warning: {}\n", losses.text());
+  if (!losses.text().empty()) tellWarning("loss_not_finite", losses.text());
   if (ranks && ranks->leads()) ranks->summary(output);
   output.finished(done, monotonicNs() - begin);
   return {};

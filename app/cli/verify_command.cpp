@@ -71,7 +71,8 @@ Result<GoldenReport> verify(const VerifyArguments& a, const Output& output) {
   if (captured->ofRun && steps > 1 && report.unchecked.empty()) SS_TRY(compareRun(*session, *captured, steps, report));
   const auto most = static_cast<std::int64_t>(captured->golden.losses.size());
   if (steps > most && report.unchecked.empty())
-    tell("warning: option 'steps': {}; the folder has the losses of {}\n", steps, most);
+
+    tellWarning("steps", fmt::format("option 'steps': {}; the folder has the losses of {}", steps, most));
   return report;
 }
 

@@ -5,6 +5,7 @@
 """
 
 import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -101,6 +102,15 @@ class Package(unittest.TestCase):
         self.assertIn("--lr-schedule", complete("stepscope", "train", "m.onnx", "--lr"))
         self.assertEqual(sorted(complete("stepscope", "train", "--optimizer", "ad")), ["adam", "adamw"])
         self.assertNotIn("--lr", complete("stepscope", "inspect", "--"))
+        # What --set takes, and arguments that are told by their place.
+        settings = json.loads("[" + ",".join(run(self.bin / "stepscope", "options", "--json").stdout.splitlines()) + "]")
+        for name in (event["name"] for event in settings if event["event"] == "option"):
+            self.assertIn("\\fB" + name.replace("-", "\\-") + "\\fR\n", page)
+            self.assertIn(f"{name}= ", zsh.replace(")", " "))
+        self.assertEqual(complete("stepscope", "train", "--set", "record.k"), ["record.keep="])
+        self.assertEqual(complete("stepscope", "train", "--set", "record", "=", "s"), ["steps"])
+        self.assertEqual(sorted(complete("stepscope", "train", "--set", "record", "=")), ["instructions", "off", "steps"])
+        self.assertEqual(complete("stepscope", "plugin", "c"), ["check"])
 
     def test_the_desktop_knows_program_and_files(self):
         entry = dict(line.split("=", 1) for line in (self.share / "applications/stepscope.desktop").read_text().splitlines() if "=" in line)

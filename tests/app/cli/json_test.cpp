@@ -110,12 +110,52 @@ TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
     if (command.starts_with("run ")) EXPECT_GT(events.back()["ns"].get<std::int64_t>(), 0) << command;
     EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& e) { return e["event"] == "done"; }), 1) << command;
   }
-  for (const char* command :
-       {"train none.onnx", "build none.onnx", "precision none.onnx", "trials none.onnx", "capacity none.onnx",
-        "ledger none.onnx", "memory none.onnx", "gradcheck none.onnx", "run none.onnx", "inspect none.onnx",
-        "report none -o r.html", "compare none 1 2", "sql none 'SELECT 1'", "recover none -o x", "forget none 1",
-        "options --set nonsense", "train", "nonsense", "doctor --nonsense"}) {
-    const Answer answer = run(std::string(command) + " --json", folder.path());
+}
+
+// Each command of the help, once in a way that fails.
+TEST(JsonEvents, EveryCommandThatFailsSaysSoInAnEvent) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> commands{"train none.onnx",
+                                          "build none.onnx",
+                                          "precision none.onnx",
+                                          "evaluate none.onnx",
+                                          "trials none.onnx",
+                                          "bisect none.onnx",
+                                          "capacity none.onnx",
+                                          "ledger none.onnx",
+                                          "memory none.onnx",
+                                          "gradcheck none.onnx",
+                                          "run none.onnx",
+                                          "inspect none.onnx",
+                                          "inspect none.stepscope",
+                                          "verify none",
+                                          "report none -o r.html",
+                                          "compare none 1 2",
+                                          "sql none 'SELECT 1'",
+                                          "recover none -o x",
+                                          "forget none 1",
+                                          "options --set nonsense",
+                                          "plugin check none",
+                                          "plugin new Nonsense",
+                                          "plugin nonsense none",
+                                          "manual nonsense",
+                                          "open none.onnx",
+                                          "worker nonsense",
+                                          "doctor --nonsense",
+                                          "train",
+                                          "nonsense"};
+  std::istringstream help(run("--help", folder.path()).text);
+  bool listed = false;
+  int known = 0;
+  for (std::string line; std::getline(help, line); listed |= line.starts_with("Subcommands")) {
+    if (!listed || line.size() < 3 || line[2] == ' ') continue;
+    const std::string name = line.substr(2, line.find(' ', 2) - 2) + " ";
+    EXPECT_TRUE(std::any_of(commands.begin(), commands.end(), [&](const auto& c) { return c.starts_with(name); })) << name;
+    ++known;
+  }
+  EXPECT_GT(known, 20);
+  for (const std::string& command : commands) {
+    const Answer answer = run(command + " --json", folder.path());
     EXPECT_NE(answer.exitCode, 0) << command;
     nlohmann::json event;  // the last one; the text for people goes to the other stream
     std::istringstream lines(answer.text);
@@ -143,6 +183,11 @@ TEST(JsonEvents, NumbersAreNumbersAndNullIsNull) {
   const auto model = eventsOf("inspect " SS_SAMPLES "/digits/model.onnx", folder.path())[0];
   EXPECT_TRUE(model["file_bytes"].is_number_integer() && model["parameters"][0]["bytes"].is_number_integer());
   EXPECT_TRUE(model["parameters"][0]["dims"][0].is_number_integer() && model["opsets"].is_object());
+  for (const auto& option : eventsOf("options --set threads=3 --set record.batch=7", folder.path())) {
+    if (option.value("name", "") == "threads") EXPECT_EQ(option["value"], 3) << option;
+    if (option.value("name", "") == "ring.bytes") EXPECT_EQ(option["default"], 268435456) << option;
+    if (option.value("name", "") == "record.batch") EXPECT_EQ(option["value"], "7") << "may also be auto: " << option;
+  }
   const auto machine = eventsOf("doctor", folder.path())[0];
   EXPECT_TRUE(machine["memory_bytes"].is_number_integer() && machine["peak"]["levels"][0]["capacity"].is_number_integer());
 }
