@@ -132,6 +132,17 @@ std::span<const Migration> migrations() {
        "ALTER TABLE batch_densities ADD COLUMN computed INTEGER NOT NULL DEFAULT 0;"
        "ALTER TABLE batch_densities ADD COLUMN decision TEXT NOT NULL DEFAULT '';"
        "UPDATE batch_densities SET computed = total"},
+      {10, "what PyTorch measured beside a run: tables pytorch_imports and pytorch_rows",
+       "CREATE TABLE pytorch_imports (run INTEGER NOT NULL, session INTEGER NOT NULL, kind TEXT NOT NULL, file TEXT NOT "
+       "NULL, "
+       "joined INTEGER NOT NULL, theirs_alone INTEGER NOT NULL, ours_alone INTEGER NOT NULL, notes TEXT NOT NULL, PRIMARY "
+       "KEY "
+       "(run, session));"
+       "CREATE TABLE pytorch_rows (run INTEGER NOT NULL, session INTEGER NOT NULL, position INTEGER NOT NULL, phase TEXT "
+       "NOT "
+       "NULL, module TEXT NOT NULL, theirs TEXT NOT NULL, ours TEXT NOT NULL, their_amount REAL, our_amount REAL, PRIMARY "
+       "KEY "
+       "(run, session, position))"},
   };
   return kAll;
 }

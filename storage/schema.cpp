@@ -611,6 +611,37 @@ Table ledgerAdviceTable() {
           {}};
 }
 
+Table pytorchImportsTable() {
+  return {"pytorch_imports",
+          "Files of PyTorch that were laid beside a run (`stepscope import`).",
+          {{"run", kInt, "runs.id"},
+           {"session", kInt, "0, 1, … in a run"},
+           {"kind", kText, "time: a trace of torch.profiler; memory: a snapshot of torch.cuda.memory"},
+           {"file", kText, "name of the file"},
+           {"joined", kInt, "rows that both have"},
+           {"theirs_alone", kInt, "rows of PyTorch that could not be joined"},
+           {"ours_alone", kInt, "rows of the run that could not be joined"},
+           {"notes", kText, "JSON array: what the numbers mean, what to be careful with"}},
+          "PRIMARY KEY (run, session)",
+          {}};
+}
+
+Table pytorchRowsTable() {
+  return {"pytorch_rows",
+          "What PyTorch measured of a thing and what the run took for it; ratio = our_amount / their_amount.",
+          {{"run", kInt, "runs.id"},
+           {"session", kInt, "pytorch_imports.session"},
+           {"position", kInt, "0, 1, …"},
+           {"phase", kText, "forward, backward, recompute, optimizer, step; of memory activations, persistent, peak"},
+           {"module", kText, "path of the module, empty = none"},
+           {"theirs", kText, "operators, or line that allocated; empty = the run alone has it"},
+           {"ours", kText, "instructions, or value; empty = PyTorch alone has it"},
+           {"their_amount", kReal, "nanoseconds of a step, or bytes"},
+           {"our_amount", kReal, "nanoseconds of a step, or bytes"}},
+          "PRIMARY KEY (run, session, position)",
+          {}};
+}
+
 Table viewStateTable() {
   return {"view_state",
           "What the window remembers with this project.",
@@ -623,14 +654,14 @@ Table viewStateTable() {
 }  // namespace
 
 const std::vector<Table>& tables() {
-  static const std::vector<Table> all = {metaTable(),         docsTable(),        runsTable(),           machineTable(),
-                                         optionsTable(),      phasesTable(),      passesTable(),         nearMissesTable(),
-                                         graphsTable(),       plansTable(),       nodesTable(),          valuesTable(),
-                                         instructionsTable(), buffersTable(),     stepsTable(),          stepSpansTable(),
-                                         tensorStatsTable(),  alertsTable(),      lostTable(),           viewStateTable(),
-                                         machinePeaksTable(), rooflineTable(),    batchDensitiesTable(), batchInputsTable(),
-                                         rowLossesTable(),    determinismTable(), trialsTable(),         ledgerTable(),
-                                         ledgerAdviceTable(), deviceWorkTable(),  deviceKernelsTable()};
+  static const std::vector<Table> all = {
+      metaTable(),          docsTable(),           runsTable(),           machineTable(),      optionsTable(),
+      phasesTable(),        passesTable(),         nearMissesTable(),     graphsTable(),       plansTable(),
+      nodesTable(),         valuesTable(),         instructionsTable(),   buffersTable(),      stepsTable(),
+      stepSpansTable(),     tensorStatsTable(),    alertsTable(),         lostTable(),         viewStateTable(),
+      machinePeaksTable(),  rooflineTable(),       batchDensitiesTable(), batchInputsTable(),  rowLossesTable(),
+      determinismTable(),   trialsTable(),         ledgerTable(),         ledgerAdviceTable(), deviceWorkTable(),
+      deviceKernelsTable(), pytorchImportsTable(), pytorchRowsTable()};
   return all;
 }
 

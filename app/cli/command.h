@@ -54,6 +54,7 @@ Command ledgerCommand();
 Command verifyCommand();
 Command reportCommand();
 Command compareCommand();
+Command importCommand();
 Command sqlCommand();
 Command forgetCommand();
 Command recoverCommand();

@@ -31,7 +31,7 @@ INSIDE = {
     "kernels": [".", "reference", "cpu", "mirror", "emulated", "cuda", "cuda_device"],
     "kernels/cpu": [".", "loops", "channels", "linear", "recurrent sampling"],
     "kernels/reference": [".", "*"],
-    "storage": [".", "report"],
+    "storage": [".", "pytorch report"],
     "views": [".", "common", "drawing", "*"],
 }  # fmt: skip
 
