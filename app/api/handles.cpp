@@ -70,11 +70,15 @@ Result<std::vector<std::string>> namesOf(const char* what, const char* const* te
 }
 
 Status giveOutTensor(const char* what, ss_session& session, const TensorView& view, ss_tensor* to) {
+  return giveOutTensor(what, session.given, view, to);
+}
+
+Status giveOutTensor(const char* what, Given& given, const TensorView& view, ss_tensor* to) {
   if (view.dtype == DType::kString) return unsupported(fmt::format("{}: its elements are strings; expected numbers", what));
   return giveOut(what,
                  ss_tensor{.size = sizeof(ss_tensor),
                            .dtype = static_cast<std::int32_t>(view.dtype),
-                           .dims = session.given.numbers(view.dims),
+                           .dims = given.numbers(view.dims),
                            .rank = view.dims.size(),
                            .data = view.data,
                            .bytes = view.bytes()},
@@ -101,15 +105,14 @@ Result<TensorView> viewOf(const std::string& what, const ss_tensor* tensor) {
 }
 
 Result<std::map<std::string, Tensor>> arraysOf(const char* what, const std::vector<std::string>& names,
-                                               const ss_tensor* const* tensors) {
+                                               const ss_tensor* const* tensors, bool borrow) {
   if (!tensors && !names.empty())
     return invalid(fmt::format("{}: the list of tensors is NULL; expected {}", what, names.size()));
   std::map<std::string, Tensor> arrays;
   for (std::size_t i = 0; i < names.size(); ++i) {
     SS_ASSIGN(const TensorView view, viewOf(fmt::format("{}: array '{}'", what, names[i]), tensors[i]));
-    Tensor copy(view.dtype, view.dims);
-    if (view.bytes() > 0) std::memcpy(copy.data(), view.data, view.bytes());
-    if (!arrays.emplace(names[i], std::move(copy)).second)
+    const Tensor array(view.dtype, view.dims, nullptr, view.data);
+    if (!arrays.emplace(names[i], borrow ? array : array.clone()).second)
       return invalid(fmt::format("{}: array '{}' is given twice; expected one of each", what, names[i]));
   }
   return arrays;

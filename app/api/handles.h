@@ -9,6 +9,7 @@
 
 #include "app/api/stepscope.h"
 #include "engine/train/fed_batches.h"
+#include "engine/train/model_function.h"
 #include "engine/train/session.h"
 
 struct ss_error {
@@ -91,7 +92,13 @@ struct ss_session {
   stepscope::api::InfoList<ss_option_info> options;
   stepscope::api::InfoList<ss_instruction_info> instructions;
   stepscope::api::InfoList<ss_property> properties;
-  stepscope::api::Given given;  // by the newest call
+  stepscope::api::Given given;                         // by the newest call
+  std::unique_ptr<stepscope::ModelFunction> function;  // null: ss_differentiate was not called
+};
+
+struct ss_call {
+  std::unique_ptr<stepscope::ModelCall> call;
+  stepscope::api::Given given;
 };
 
 namespace stepscope::api {
@@ -100,11 +107,13 @@ namespace stepscope::api {
 ss_error* guarded(const char* what, ss_session* session, const std::function<Status(Session&)>& work);
 
 // A view that the caller may read until the next call. Error: those of giveOut().
+Status giveOutTensor(const char* what, Given& given, const TensorView& view, ss_tensor* to);
 Status giveOutTensor(const char* what, ss_session& session, const TensorView& view, ss_tensor* to);
 // Borrows what the caller gave. Errors: a struct of another size, contents that are not as long as dtype and extents say.
 Result<TensorView> viewOf(const std::string& what, const ss_tensor* tensor);
-// Copies of as many arrays as there are names. Errors: a name that is given twice, those of viewOf().
+// As many arrays as there are names: copies, or with `borrow` the caller's memory. Errors: a name that is given twice, those
+// of viewOf().
 Result<std::map<std::string, Tensor>> arraysOf(const char* what, const std::vector<std::string>& names,
-                                               const ss_tensor* const* tensors);
+                                               const ss_tensor* const* tensors, bool borrow = false);
 
 }  // namespace stepscope::api

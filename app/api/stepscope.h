@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define SS_API_MAJOR 1u  // of this header: functions and fields are only added; see ss_api_version
-#define SS_API_MINOR 1u
+#define SS_API_MINOR 2u
 
 #if defined(_WIN32)
 #define SS_API
@@ -53,6 +53,7 @@ extern "C" {
 
 typedef struct ss_error ss_error;
 typedef struct ss_session ss_session;
+typedef struct ss_call ss_call;  // one forward pass of the model as a function
 
 // Why something failed.
 enum {
@@ -262,6 +263,24 @@ SS_API ss_error* ss_drop_property(ss_session* session, const char* name);
 SS_API ss_error* ss_properties(ss_session* session, const ss_property* const** list, size_t* count);  // [next] by name
 SS_API ss_error* ss_save(ss_session* session, const char* path);  // safetensors: parameters, optimizer state, counters
 SS_API ss_error* ss_load(ss_session* session, const char* path, int32_t resume);  // resume: optimizer state and counters too
+
+// --- the model as a function, for a program that computes the loss itself. Options, parameters (placed ones too) and
+// statistics are the session's; several calls may be open at once, each with activations of its own. A signature of inputs
+// is a plan. Calls are freed before ss_close. Tensors that are given are borrowed until the function returns.
+//
+// `outputs`: floats of the model whose gradients ss_backward is given; none: there is no backward pass. `inputs`: floats
+// whose gradients are wanted besides those of trained parameters.
+SS_API ss_error* ss_differentiate(ss_session* session, const char* const* outputs, size_t output_count,
+                                  const char* const* inputs, size_t input_count);
+// Writes running statistics and what else of the state the forward pass changes. `seed`: of Dropout, in both passes.
+SS_API ss_error* ss_forward(ss_session* session, const char* const* names, const ss_tensor* const* tensors, size_t count,
+                            uint64_t seed, ss_call** call);
+SS_API ss_error* ss_call_output(ss_call* call, const char* name, ss_tensor* tensor);  // until ss_call_free
+// Once: activations are given up on the way. Gradients that are not given are zero.
+SS_API ss_error* ss_backward(ss_call* call, const char* const* names, const ss_tensor* const* tensors, size_t count);
+// Until ss_call_free. `present` 0: no output with a gradient depends on it.
+SS_API ss_error* ss_call_gradient(ss_call* call, const char* name, ss_tensor* tensor, int32_t* present);
+SS_API_VOID void ss_call_free(ss_call* call);  // NULL is allowed
 
 #ifdef __cplusplus
 }

@@ -63,6 +63,8 @@ class Builder {
   Result<ValueId> gradientOf(ValueId value);
   // `seed` times the request's scale, in the type of the seed.
   Result<ValueId> scaledSeed(ValueId seed, const std::string& name);
+  Status seedLoss();
+  void seedOuter();
   Result<NodeId> emitNode(const Node& forward, const std::vector<Predicate>& predicates, std::string_view domain,
                           std::string_view op, std::vector<ValueId> inputs, std::size_t outputs, Attributes attrs);
   Result<ValueId> shapeOf(const Node& forward, ValueId value, ValueId gradient);
@@ -348,16 +350,8 @@ void Builder::dropStandIns() {
   }
 }
 
-Result<GradientReport> Builder::build() {
-  const OpRegistry& ops = inference_.ops();
-  const std::vector<bool> forward = forwardReach(graph_, request_.trained, ops),
-                          backward = backwardReach(graph_, request_.loss, ops);
-  active_.resize(graph_.valueCapacity());
-  for (std::size_t i = 0; i < active_.size(); ++i) active_[i] = forward[i] && backward[i];
-  GradientReport report;
-  report.cuts = cutEdges(graph_, forward, backward, request_.trained, ops);
-  // The seed is typed and shaped like the loss.
-  contributions_.resize(graph_.valueCapacity());
+// The seed is typed and shaped like the loss.
+Status Builder::seedLoss() {
   const ValueType lossType = graph_.value(request_.loss).type;
   Dims seedDims(lossType.shape ? lossType.shape->size() : 0, 1);
   Tensor one(lossType.dtype, seedDims);
@@ -369,6 +363,30 @@ Result<GradientReport> Builder::build() {
   }
   contributions_.resize(graph_.valueCapacity());
   contributions_[at(request_.loss)].push_back(seed);
+  return {};
+}
+
+void Builder::seedOuter() {
+  contributions_.resize(graph_.valueCapacity());
+  for (const auto& [value, gradient] : request_.outer) {
+    contributions_[at(value)].push_back(gradient);
+    contributor_[value] = graph_.value(request_.loss).producer;
+  }
+}
+
+Result<GradientReport> Builder::build() {
+  const OpRegistry& ops = inference_.ops();
+  const std::vector<bool> forward = forwardReach(graph_, request_.trained, ops),
+                          backward = backwardReach(graph_, request_.loss, ops);
+  active_.resize(graph_.valueCapacity());
+  for (std::size_t i = 0; i < active_.size(); ++i) active_[i] = forward[i] && backward[i];
+  GradientReport report;
+  report.cuts = cutEdges(graph_, forward, backward, request_.trained, ops);
+  contributions_.resize(graph_.valueCapacity());
+  if (request_.outer.empty())
+    SS_TRY(seedLoss());
+  else
+    seedOuter();
 
   forwardOrder_ = graph_.order();
   for (std::size_t k = forwardOrder_.size(); k-- > 0;) {

@@ -7,6 +7,7 @@
 // input i, in the order of emission; Graph::gradients lists d loss / d value for every value that has one.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "engine/autodiff/gradient_edges.h"
@@ -20,6 +21,8 @@ struct GradientRequest {
   std::vector<ValueId> trained;
   double seed = 1;  // d loss / d loss: 1, or 1 / N when N micro steps are accumulated
   ValueId scale;    // a float32 scalar that the seed is multiplied by; absent: 1
+  // Values and the gradients that they begin with, in the place of the seed. The loss then says only where gradients flow.
+  std::vector<std::pair<ValueId, ValueId>> outer;
 };
 
 struct GradientReport {

@@ -9,6 +9,7 @@
 #include "engine/build/attach_loss.h"
 #include "engine/build/batch_norm_statistics.h"
 #include "engine/build/blocked_nodes.h"
+#include "engine/build/builder_work.h"
 #include "engine/build/gradient_buckets.h"
 #include "engine/build/loss_scale.h"
 #include "engine/build/master_weights.h"
@@ -18,22 +19,6 @@
 #include "engine/passes/sparse_labels.h"
 
 namespace stepscope {
-
-struct Builder::Work {
-  Graph graph;
-  Inference inference;
-  std::vector<Stage>& stages;
-  std::vector<ValueId> gradients;  // by trained value; invalid where the loss does not depend on it
-  ValueId lossScale;               // the input that the gradients carry
-
-  Work(const ImportedModel& model, std::vector<Stage>& kept)
-      : graph(model.graph), inference(*model.inference), stages(kept) {
-    inference.rebind(graph);
-  }
-  std::size_t gradientCount() const {
-    return static_cast<std::size_t>(std::count_if(gradients.begin(), gradients.end(), [](ValueId g) { return g.valid(); }));
-  }
-};
 
 namespace {
 
@@ -88,7 +73,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
     keepStage(stages, std::string(phase), work.graph, log_);
     return {};
   };
-  SS_TRY(attachLoss(*step, work));
+  SS_TRY(step->request.outer ? attachOuter(*step, work) : attachLoss(*step, work));
   SS_TRY(inspectInputs(*step, work));
   SS_TRY(passes("pre-grad passes"));
   step->keptRows = keptRowsOf(work.graph, step->density);
@@ -98,6 +83,10 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
       SS_TRY(passes("post-grad passes"));
     if (std::string kernels = missingKernels(work.graph, work.inference.operators()); !kernels.empty())
       return unsupported(std::move(kernels));
+  } else if (step->request.outer) {
+    SS_TRY(outerGradient(*step, work));
+    SS_TRY(passes("post-grad passes"));
+    tellOuter(work.graph, *step->outer);
   } else {
     SS_TRY(gradient(*step, work));
     SS_TRY(passes("post-grad passes"));
@@ -189,7 +178,7 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
   auto batch = step.request.firstBatch(work.graph, &notes);
   if (!batch) return phase.fail(batch.error());
   step.extents = extentsOf(*batch, work.graph);
-  if (step.request.forwardOnly) return {};
+  if (step.request.forwardOnly || step.request.outer) return {};
   auto& report = phase.pass();
   report.set_name("inspect inputs");
   for (std::string& note : notes) report.add_notes(std::move(note));

@@ -19,6 +19,7 @@
 #include "engine/build/kept_rows.h"
 #include "engine/build/optimizer.h"
 #include "engine/build/options.h"
+#include "engine/build/outer_gradients.h"
 #include "engine/build/rows_choice.h"
 #include "engine/build/trained_set.h"
 #include "engine/ir/keys.h"
@@ -28,10 +29,11 @@ namespace stepscope {
 
 struct BuildRequest {
   TrainOptions options;
-  std::vector<std::string> keep;  // values to keep until the end of the step, by name
-  std::set<ValueKey> pinned;      // the same, chosen by a person
-  bool keepGradients = false;     // of trained parameters, as accumulated
-  bool forwardOnly = false;       // without loss, gradient and optimizer
+  std::vector<std::string> keep;      // values to keep until the end of the step, by name
+  std::set<ValueKey> pinned;          // the same, chosen by a person
+  bool keepGradients = false;         // of trained parameters, as accumulated
+  bool forwardOnly = false;           // without loss, gradient and optimizer
+  std::optional<OuterRequest> outer;  // somebody else computes the loss, and there is no optimizer
   int threads = 1;
   std::optional<RowsChoices> rows;  // absent: chosen from the first batch
   int ranks = 1;                    // processes that train together: their gradients are averaged
@@ -49,6 +51,7 @@ struct SymbolicStep {
   Graph graph;
   ValueId loss;
   OptimizerReport optimizer;
+  std::optional<OuterStep> outer;  // where the request asks for it; there is no loss then
   std::vector<ValueId> trained;
   std::vector<ParameterChoice> parameters;
   DensityProbe density;
@@ -87,10 +90,12 @@ class Builder {
  private:
   struct Work;  // the graph on its way through the phases
   Status attachLoss(SymbolicStep& step, Work& work) const;
+  Status attachOuter(SymbolicStep& step, Work& work) const;
   Status inspectInputs(SymbolicStep& step, Work& work) const;
   Status optimise(std::string_view phase, const SymbolicStep& step, Graph& graph, Inference& inference,
                   std::map<std::string, std::string>& effects, std::vector<Stage>& stages) const;
   Status gradient(SymbolicStep& step, Work& work) const;
+  Status outerGradient(SymbolicStep& step, Work& work) const;
   Status optimizer(SymbolicStep& step, Work& work) const;
   Status recompute(Variant& variant) const;
   Status plan(Variant& variant, std::string reason) const;

@@ -51,6 +51,7 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
       const std::int64_t extent = rows != signature.rows.end() ? rows->second : elementCount(labels->second.second);
       graph.mutableValue(graph.findValue(kept.input)).type.shape = Shape{extent};
     }
+    if (variant->step->outer) SS_TRY(shapeSeeds(graph, *variant->step->outer, model_->registry->operators()));
     constexpr std::int64_t kFoldElements = 1 << 20;
     variant->inference = std::make_unique<Inference>(
         graph, InferOptions{.foldElements = kFoldElements, .operators = &model_->registry->operators()});

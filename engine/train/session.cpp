@@ -10,6 +10,7 @@
 #include "engine/lab/option_proof.h"
 #include "engine/profile/roofline.h"
 #include "engine/train/fit_dims.h"
+#include "engine/train/model_function.h"
 
 namespace stepscope {
 
@@ -89,6 +90,10 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   request.pinned.clear();
   request.forwardOnly = true;
   return makePlans(std::move(request));
+}
+
+std::unique_ptr<ModelFunction> Session::function(FunctionRequest request) {
+  return std::make_unique<ModelFunction>(context_, plans_.model(), buildRequest(options()), std::move(request));
 }
 
 Status Session::makePlans(BuildRequest request) {

@@ -26,6 +26,9 @@
 
 namespace stepscope {
 
+class ModelFunction;
+struct FunctionRequest;
+
 class Session {
  public:
   // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first. `registry`: what
@@ -52,6 +55,8 @@ class Session {
   // --- building. Phases attach loss … bind, for the batch of the next step; state carries over by name.
   Status build();
   Status buildForward(const std::vector<std::string>& fetch);  // without loss, gradient and optimizer (`stepscope run`)
+  // The model as a function with a backward pass, with this session's options, parameters and statistics (model_function.h).
+  std::unique_ptr<ModelFunction> function(FunctionRequest request);
   void keep(std::vector<std::string> names) { keep_ = std::move(names); }  // before build: values kept until the step ends
   void keepGradients(bool on) { keepGradients_ = on; }                     // before build: gradients of trained parameters
   // Before the build: the processes that train with this one. They stay the caller's. Rank r takes entry k · N + r of the

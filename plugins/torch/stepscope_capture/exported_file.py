@@ -21,7 +21,7 @@ def mark_detached(proto):
         proto.opset_import.append(onnx.helper.make_opsetid("stepscope", 1))
 
 
-def write_state(proto, state, changed):
+def write_state(proto, state, changed, results=(LOSS,)):
     """Says in the file which values are the next contents of which initializers."""
     if any(node.op_type == "CustomGradient" for node in proto.graph.node):
         del proto.graph.value_info[:]  # of the results of a Function the TorchScript exporter declares each other's shapes
@@ -35,7 +35,7 @@ def write_state(proto, state, changed):
             graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array_of(state[name])), name))
         for part, value in (("state", name), ("next", following)):
             proto.metadata_props.add(key=f"stepscope.update.{number}.{part}", value=value)
-    outputs = [value for value in graph.output if value.name == LOSS]
+    outputs = [value for value in graph.output if value.name in results]
     del graph.output[:]
     graph.output.extend(outputs)
 

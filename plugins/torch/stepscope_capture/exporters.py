@@ -43,7 +43,7 @@ class _Traced(nn.Module):
     def __init__(self, module, exporter, changed, functions):
         super().__init__()
         # Parameters and buffers keep the names that they have in `module`.
-        self.model, self._loss_fn = module.model, module._loss_fn
+        self.model, self._loss_fn = module.model, module._loss_fn  # a function has no loss
         self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
         self._hooks, self._functions = hooks_of(self), functions
         keep_module_hooks(module, KeepMeaning.tracing)
@@ -56,10 +56,10 @@ class _Traced(nn.Module):
             after = state_of(self)
             following = [mode.next_of(after[name]) for name in self._changed]
         self.notes[:] = mode.notes
-        return (loss, *following) if following else loss
+        return (*(loss if isinstance(loss, tuple) else (loss,)), *following) if following else loss
 
 
-def _export(module, inputs, names, path, exporter, opset, kept):
+def _export(module, inputs, names, path, exporter, opset, kept, outputs, keep_modes):
     """Exports a module in training mode; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
     if exporter == "dynamo":
         # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
@@ -68,10 +68,10 @@ def _export(module, inputs, names, path, exporter, opset, kept):
             table.update(host_nodes.dynamo_translations(name))
         own = {"custom_translation_table": table} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
         program = torch.onnx.export(
-            module, inputs, None, input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset, dynamo=True, optimize=False, **own
+            module, inputs, None, input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset, dynamo=True, optimize=False, **own
         )
         # Inputs get the names of forward's parameters, which the exporter may have given to a value already ("t" of x.t()).
-        taken = set(names) | {LOSS}
+        taken = {*names, *outputs}
         for node in program.model.graph:
             for value in node.outputs:
                 if value.name in taken and value not in program.model.graph.outputs:
@@ -86,8 +86,8 @@ def _export(module, inputs, names, path, exporter, opset, kept):
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:
         torch.onnx.export(
-            module, inputs, str(path), input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset,
-            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
+            module, inputs, str(path), input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset,
+            training=torch.onnx.TrainingMode.PRESERVE if keep_modes else torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
         )  # fmt: skip
     finally:
         for name in symbolics:
@@ -107,14 +107,17 @@ def _forget_empty_groups(names):
             del registry._registry[name]
 
 
-def exported(module, changed, functions, row, names, path, exporter, opset):
-    """What was traced: exported as often as an operator turns up that the exporter lacks."""
+def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,), keep_modes=False):
+    """What was traced: exported as often as an operator turns up that the exporter lacks. `outputs`: names of what the module returns;
+    `keep_modes`: layers that evaluate go on doing so."""
     kept = []
     while True:
-        traced = _Traced(copied(module), exporter, changed, functions).train()
+        traced = _Traced(copied(module), exporter, changed, functions)
+        if not keep_modes:
+            traced.train()
         try:
             with exportable():
-                _export(traced, row, names, path, exporter, opset, kept)
+                _export(traced, row, names, path, exporter, opset, kept, outputs, keep_modes)
             return traced
         except Exception as error:
             name = host_nodes.lacking(error)

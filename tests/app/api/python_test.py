@@ -218,6 +218,27 @@ class State(unittest.TestCase):
         self.assertIn("step 11: loss", done.stdout)
 
 
+class Function(unittest.TestCase):
+    """The model as a function."""
+
+    def test_says_what_is_missing(self):
+        with stepscope.open(MODEL, threads=2) as session:
+            with self.assertRaises(stepscope.Error) as caught:
+                session.forward(batch())
+            self.assertIn("ss_differentiate", str(caught.exception))
+            session.differentiate(["nobody"])
+            with self.assertRaises(stepscope.Error) as caught:
+                session.forward(batch())
+            self.assertIn("'nobody'", str(caught.exception))
+            session.differentiate()
+            call = session.forward(batch())
+            with self.assertRaises(stepscope.Error) as caught:
+                call.backward()
+            self.assertIn("without one", str(caught.exception))
+            with self.assertRaises(stepscope.Error):
+                session.forward({"image": batch()["image"]})
+
+
 class Arrays(unittest.TestCase):
     def test_whatever_has_a_buffer_is_fed(self):
         with stepscope.open(MODEL, threads=2) as session:

@@ -24,10 +24,11 @@ from typing import Any, Iterable, Mapping, Optional
 
 from . import library as _c
 from .array import Array, Given, Memory, array_of, dtype_name
+from .call import Call, borrowed
 from .library import Error
 from .properties import Properties
 
-__all__ = ["Array", "Error", "Evaluation", "Instruction", "Option", "Position", "Properties", "Session", "StepRecord", "ValueInfo", "open",
+__all__ = ["Array", "Call", "Error", "Evaluation", "Instruction", "Option", "Position", "Properties", "Session", "StepRecord", "ValueInfo", "open",
            "version"]  # fmt: skip
 
 # What needs torch: from the package stepscope_capture (plugins/torch), when it is asked for.
@@ -37,18 +38,29 @@ _OF_CAPTURE = ("Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", 
 def __getattr__(name: str) -> Any:
     if name in ("Comparison", "compare"):
         return getattr(importlib.import_module("stepscope.comparison"), name)
+    if name in ("Module", "Refused"):
+        return getattr(importlib.import_module("stepscope.module"), name)
+    if name in ("backend", "compiled"):
+        found = importlib.import_module("stepscope.compiled")
+        return found if name == "compiled" else found.backend
     if name not in _OF_CAPTURE:
         raise AttributeError(f"module 'stepscope' has no attribute '{name}'")
+    return getattr(capture_parts(), name)
+
+
+def capture_parts(part: str = "") -> Any:
+    """The package stepscope_capture (plugins/torch), or a module of it."""
+    wanted = "stepscope_capture" + (f".{part}" if part else "")
     try:
-        return getattr(importlib.import_module("stepscope_capture"), name)
+        return importlib.import_module(wanted)
     except ModuleNotFoundError as error:
         if error.name != "stepscope_capture":
             raise
     for parent in pathlib.Path(__file__).resolve().parents:  # in the tree it lies elsewhere
         if (parent / "plugins/torch/stepscope_capture").is_dir():
             sys.path.append(str(parent / "plugins/torch"))
-            return getattr(importlib.import_module("stepscope_capture"), name)
-    raise ImportError(f"stepscope.{name}: needs the package stepscope_capture (plugins/torch); install it with pip")
+            return importlib.import_module(wanted)
+    raise ImportError(f"{wanted}: needs the package stepscope_capture (plugins/torch); install it with pip")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,6 +247,21 @@ class Session:
         """Without loss, gradient and optimizer; keeps the values `fetch`."""
         names, count = _c.texts(fetch)
         _c.library.build_forward(self._session(), names, count)
+
+    # --- as a function
+    def differentiate(self, outputs: Iterable[str] = (), inputs: Iterable[str] = ()) -> None:
+        """From here on forward() runs the model as a function. `outputs`: whose gradients Call.backward() is given; none: there is no backward
+        pass. `inputs`: whose gradients are wanted besides those of trained parameters."""
+        of, count = _c.texts(outputs)
+        wanted, wanted_count = _c.texts(inputs)
+        _c.library.differentiate(self._session(), of, count, wanted, wanted_count)
+
+    def forward(self, arrays: Optional[Mapping[str, Any]] = None, seed: int = 0, **more: Any) -> Call:
+        """One forward pass of the model as a function, without its loss. Several may be open at once. `seed`: of Dropout, in both passes."""
+        names, pointers, count, _keep = borrowed({**(arrays or {}), **more})
+        handle = ctypes.c_void_p()
+        _c.library.forward(self._session(), names, pointers, count, seed, ctypes.byref(handle))
+        return Call(self, handle)
 
     # --- running
     def step(self) -> StepRecord:

@@ -9,7 +9,7 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
-from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 API_MAJOR = 1
 
@@ -109,6 +109,11 @@ _FUNCTIONS = {
     "learning_rate": [_SESSION, POINTER(c_double)],
     "set_learning_rate": [_SESSION, c_double],
     "evaluate": [_SESSION, _TEXTS, POINTER(POINTER(TensorStruct)), c_size_t, c_int64, POINTER(EvaluationStruct)],
+    "differentiate": [_SESSION, _TEXTS, c_size_t, _TEXTS, c_size_t],
+    "forward": [_SESSION, _TEXTS, POINTER(POINTER(TensorStruct)), c_size_t, c_uint64, POINTER(c_void_p)],
+    "call_output": [c_void_p, c_char_p, POINTER(TensorStruct)],
+    "backward": [c_void_p, _TEXTS, POINTER(POINTER(TensorStruct)), c_size_t],
+    "call_gradient": [c_void_p, c_char_p, POINTER(TensorStruct), POINTER(c_int32)],
     "set_property": [_SESSION, POINTER(PropertyStruct)],
     "drop_property": [_SESSION, c_char_p],
     "properties": _list_of(PropertyStruct),
@@ -153,12 +158,12 @@ class Library:
         self._c.ss_version.restype = c_char_p
         self._c.ss_error_code.argtypes = self._c.ss_error_message.argtypes = self._c.ss_error_free.argtypes = [c_void_p]
         self._c.ss_error_message.restype = c_char_p
-        self._c.ss_close.argtypes = self._c.ss_cancel.argtypes = [c_void_p]
+        self._c.ss_close.argtypes = self._c.ss_cancel.argtypes = self._c.ss_call_free.argtypes = [c_void_p]
         for name, arguments in _FUNCTIONS.items():
             function = getattr(self._c, "ss_" + name)
             function.restype, function.argtypes = c_void_p, arguments
             setattr(self, name, self._raising(function))
-        self.close, self.cancel = self._c.ss_close, self._c.ss_cancel
+        self.close, self.cancel, self.call_free = self._c.ss_close, self._c.ss_cancel, self._c.ss_call_free
 
     def version(self) -> str:
         return self._c.ss_version().decode()

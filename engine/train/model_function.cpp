@@ -1,0 +1,161 @@
+#include "engine/train/model_function.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/train/data.h"
+
+namespace stepscope {
+
+ModelCall::ModelCall(StepContext& context, std::shared_ptr<FunctionPlans> plans, std::unique_ptr<Stepper> stepper,
+                     std::uint64_t seed)
+    : context_(context), plans_(std::move(plans)), stepper_(std::move(stepper)), seed_(seed) {}
+
+ModelCall::~ModelCall() { plans_->idle.push_back(std::move(stepper_)); }
+
+const OuterStep* ModelCall::outer() const {
+  const auto& outer = stepper_->step().outer;
+  return outer ? &*outer : nullptr;
+}
+
+Executor::RunOptions ModelCall::runOptions() const {
+  Executor::RunOptions run = stepper_->runOptions();
+  run.key.step = seed_;
+  run.update = true;
+  run.cancel = &context_.cancelled;
+  return run;
+}
+
+// The first instruction that reads a fed gradient: where the backward pass begins.
+int ModelCall::firstSeedReader() const {
+  const ExecutionPlan& plan = stepper_->plan();
+  const auto isSeed = [&](int buffer) {
+    if (buffer < 0) return false;
+    const ValueId value = plan.buffers[static_cast<std::size_t>(plan.root(buffer))].value;
+    return std::ranges::any_of(outer()->seeds, [&](const OuterStep::Seed& seed) { return seed.gradient == value; });
+  };
+  for (int i = 0; i < stepper_->count(); ++i)
+    if (std::ranges::any_of(plan.instructions[static_cast<std::size_t>(i)].inputs, isSeed)) return i;
+  return stepper_->count();
+}
+
+Status ModelCall::forward(const Batch& batch) {
+  SS_TRY(stepper_->feed(batch));
+  const int end = outer() ? firstSeedReader() : stepper_->count();
+  SS_ASSIGN(const int at, stepper_->executor().run(0, end, runOptions()));
+  SS_CHECK(at == end);
+  return outer() ? writeUpdates() : Status{};
+}
+
+Status ModelCall::writeUpdates() {
+  for (const OuterStep::Update& update : outer()->updates) {
+    SS_ASSIGN(const Tensor next, stepper_->executor().read(update.next));
+    if (update.factor == 1) {
+      context_.state.write(update.state, next.view());
+      continue;
+    }
+    const Tensor old = context_.state.read(update.state);
+    Tensor joined(next.dtype(), next.dims());
+    for (std::int64_t i = 0; i < next.elements(); ++i)
+      storeElement(joined.view(), i,
+                   update.factor * elementAsDouble(next.view(), i) +
+                       (1 - update.factor) * update.momentum * elementAsDouble(old.view(), i));
+    context_.state.write(update.state, joined.view());
+  }
+  return {};
+}
+
+Result<Tensor> ModelCall::output(const std::string& name) const {
+  const Graph& graph = stepper_->graph();
+  if (const OuterStep* step = outer()) {
+    for (const auto& [known, id] : step->outputs)
+      if (known == name) return stepper_->executor().read(id);
+  } else {
+    for (const ValueId id : graph.outputs())
+      if (graph.value(id).name == name) return stepper_->executor().read(id);
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("output '{}': the model has none of this name", name));
+}
+
+Status ModelCall::backward(const std::map<std::string, Tensor>& gradients) {
+  const OuterStep* step = outer();
+  if (!step) return invalid("backward: this forward pass was run without one; expected outputs that take a gradient");
+  if (wentBack_)
+    return invalid("backward: it ran already, and its activations were given up on the way; expected a forward pass before");
+  for (const auto& [name, gradient] : gradients) {
+    const auto seed = std::ranges::find(step->seeds, name, &OuterStep::Seed::output);
+    if (seed == step->seeds.end())
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("gradient of output '{}': none was asked for when the function was made", name));
+    SS_TRY(stepper_->executor().setInput(seed->gradient, gradient.view()));
+  }
+  for (const OuterStep::Seed& seed : step->seeds) {
+    if (gradients.contains(seed.output)) continue;
+    const ValueType& type = stepper_->graph().value(seed.gradient).type;
+    SS_TRY(stepper_->executor().setInput(seed.gradient, Tensor(type.dtype, *knownDims(*type.shape)).view()));
+  }
+  wentBack_ = true;
+  SS_ASSIGN(const int at, stepper_->executor().run(firstSeedReader(), stepper_->count(), runOptions()));
+  SS_CHECK(at == stepper_->count());
+  return {};
+}
+
+Result<std::optional<Tensor>> ModelCall::gradient(const std::string& name) const {
+  const OuterStep* step = outer();
+  if (!step || !wentBack_)
+    return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': no backward pass ran; expected one before", name));
+  const auto found = std::ranges::find(step->gradients, name, &OuterStep::Gradient::name);
+  if (found == step->gradients.end())
+    return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': neither a trained parameter nor a wanted input", name));
+  if (!found->value) return std::optional<Tensor>();
+  SS_ASSIGN(Tensor contents, stepper_->executor().read(found->value));
+  return std::optional<Tensor>(std::move(contents));
+}
+
+ModelFunction::ModelFunction(StepContext& context, std::shared_ptr<const ImportedModel> model, BuildRequest request,
+                             FunctionRequest of)
+    : context_(context), model_(std::move(model)), request_(std::move(request)), of_(std::move(of)) {
+  request_.keep.clear();
+  request_.pinned.clear();
+  request_.ranks = 1;
+  request_.forwardOnly = of_.outputs.empty();
+  if (!request_.forwardOnly) request_.outer = OuterRequest{of_.outputs, of_.inputs};
+}
+
+Result<std::shared_ptr<FunctionPlans>> ModelFunction::plansFor(const Batch& batch) {
+  for (const auto& known : plans_)
+    if (fits(known->variant->signature, batch)) return known;
+  const Builder builder(model_, context_.log);
+  context_.log.beginBuild();
+  if (!step_) {
+    BuildRequest request = request_;
+    request.firstBatch = [&batch](const Graph&, std::vector<std::string>*) -> Result<Batch> { return batch; };
+    std::vector<Stage> stages;
+    SS_ASSIGN(step_, builder.build(std::move(request), stages));
+  }
+  auto plans = std::make_shared<FunctionPlans>();
+  std::vector<Stage> bound;
+  const Signature signature = signatureOf(batch);
+  SS_ASSIGN(plans->variant, builder.specialise(step_, signature, "a call: " + signature.text(), bound));
+  plans_.push_back(plans);
+  return plans;
+}
+
+Result<std::unique_ptr<ModelCall>> ModelFunction::forward(const std::map<std::string, Tensor>& arrays, std::uint64_t seed) {
+  SS_ASSIGN(const Batch batch, batchOf(model_->graph, "forward", arrays));
+  SS_ASSIGN(const auto plans, plansFor(batch));
+  std::unique_ptr<Stepper> stepper;
+  if (plans->idle.empty()) {
+    SS_ASSIGN(stepper, Stepper::bind(plans->variant, context_));
+    ++plans->made;
+  } else {
+    stepper = std::move(plans->idle.back());
+    plans->idle.pop_back();
+  }
+  auto call = std::make_unique<ModelCall>(context_, plans, std::move(stepper), seed);
+  SS_TRY(call->forward(batch));
+  return call;
+}
+
+}  // namespace stepscope

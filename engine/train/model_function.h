@@ -1,0 +1,86 @@
+// A model as a function with a backward pass, for a program that computes the loss itself: forward, then the gradients of
+// its outputs in and those of parameters and inputs out. Several forward passes may be open at once; each has the
+// activations of a plan of its own, which the next one takes over when it ends.
+//
+// Parameters and statistics are the session's, which outlives the function and its calls. A signature of inputs is a plan,
+// made when it first comes. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/build/builder.h"
+#include "engine/step/stepper.h"
+
+namespace stepscope {
+
+struct FunctionRequest {
+  std::vector<std::string> outputs;  // floats whose gradients are fed; none: there is no backward pass
+  std::vector<std::string> inputs;   // floats whose gradients are wanted
+};
+
+// Plans of one signature, those that no call uses now.
+struct FunctionPlans {
+  std::shared_ptr<const Variant> variant;
+  std::vector<std::unique_ptr<Stepper>> idle;
+  std::size_t made = 0;
+};
+
+// One forward pass, whose backward pass may follow once.
+class ModelCall {
+ public:
+  ModelCall(StepContext& context, std::shared_ptr<FunctionPlans> plans, std::unique_ptr<Stepper> stepper,
+            std::uint64_t seed);
+  ~ModelCall();  // gives the plan back
+  ModelCall(const ModelCall&) = delete;
+  ModelCall& operator=(const ModelCall&) = delete;
+
+  // On the host, until the call ends. Error kNotFound: no output of the model has this name.
+  Result<Tensor> output(const std::string& name) const;
+  // Of outputs that the function was made for, in their types and extents; what is not given is zero. Errors: there is no
+  // backward pass, or it ran already; an output of another name, type or extents.
+  Status backward(const std::map<std::string, Tensor>& gradients);
+  // Of a trained parameter or a wanted input, until the call ends; nothing where no output with a gradient depends on it.
+  // Errors: backward() did not run; another name.
+  Result<std::optional<Tensor>> gradient(const std::string& name) const;
+
+ private:
+  friend class ModelFunction;
+  const OuterStep* outer() const;
+  Executor::RunOptions runOptions() const;
+  int firstSeedReader() const;
+  Status forward(const Batch& batch);
+  Status writeUpdates();
+
+  StepContext& context_;
+  std::shared_ptr<FunctionPlans> plans_;
+  std::unique_ptr<Stepper> stepper_;
+  const std::uint64_t seed_;
+  bool wentBack_ = false;
+};
+
+class ModelFunction {
+ public:
+  // `request`: of a build of the session (its options decide what is trained).
+  ModelFunction(StepContext& context, std::shared_ptr<const ImportedModel> model, BuildRequest request, FunctionRequest of);
+
+  // `arrays` by graph input, borrowed for the call; `seed` keys what is random in both passes. Errors: those of batchOf()
+  // and of building.
+  Result<std::unique_ptr<ModelCall>> forward(const std::map<std::string, Tensor>& arrays, std::uint64_t seed);
+  std::size_t plans() const { return plans_.size(); }  // signatures that came
+
+ private:
+  Result<std::shared_ptr<FunctionPlans>> plansFor(const Batch& batch);
+
+  StepContext& context_;
+  std::shared_ptr<const ImportedModel> model_;
+  BuildRequest request_;
+  FunctionRequest of_;
+  std::shared_ptr<const SymbolicStep> step_;  // null: nothing came yet
+  std::vector<std::shared_ptr<FunctionPlans>> plans_;
+};
+
+}  // namespace stepscope

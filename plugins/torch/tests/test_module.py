@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stepscope.Module in loops of PyTorch: the same numbers, the same habits, and a reason for what is not taken.
+
+    test_module.py LIBRARY
+"""
+
+import copy
+import gc
+import os
+import pathlib
+import sys
+import unittest
+import warnings
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    print("skipped: this Python has no torch")
+    sys.exit(77)
+
+os.environ["STEPSCOPE_LIBRARY"] = sys.argv[1]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "app/api/python"))
+sys.dont_write_bytecode = True
+import stepscope  # noqa: E402
+
+
+class Net(nn.Module):
+    """An embedding, a normalization with statistics (no bias before it: its gradient is rounding alone), a tied layer, an unused parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(11, 8)
+        self.first, self.norm, self.second = nn.Linear(8, 12, bias=False), nn.BatchNorm1d(12), nn.Linear(12, 8)
+        self.unused, self.scale = nn.Linear(2, 2), 2.0
+
+    def forward(self, ids, shift=None, *, double=False):
+        x = self.words(ids).mean(1)
+        if shift is not None:
+            x = x + shift
+        hidden = torch.relu(self.norm(self.first(x)))
+        logits = self.second(hidden) @ self.words.weight.t()
+        return {"logits": logits * (self.scale if double else 1.0), "hidden": (hidden, None), "best": logits.argmax(-1)}
+
+
+def pair(make=Net, **options):
+    torch.manual_seed(3)
+    theirs = make()
+    return theirs, stepscope.Module(copy.deepcopy(theirs), policy="raise", **options)
+
+
+def near(test, a, b, what=""):
+    test.assertEqual(a.shape, b.shape, what)
+    test.assertTrue(torch.allclose(a, b, rtol=2e-4, atol=2e-6), f"{what}: {(a - b).abs().max()}")
+
+
+IDS = torch.randint(0, 11, (6, 5), generator=torch.Generator().manual_seed(0))
+
+
+class Numbers(unittest.TestCase):
+    def same_gradients(self, theirs, ours):
+        for (name, a), b in zip(theirs.named_parameters(), ours.parameters()):
+            self.assertEqual(a.grad is None, b.grad is None, name)
+            if a.grad is not None:
+                near(self, a.grad, b.grad, name)
+
+    def test_a_loop_trains_to_the_same_parameters_and_statistics(self):
+        theirs, ours = pair()
+        target = torch.arange(6)
+        for model in (theirs, ours):
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (k + 1))
+            for _ in range(5):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(IDS)["logits"], target)
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                optimizer.step()
+                schedule.step()
+        for (name, a), (_, b) in zip(theirs.state_dict().items(), ours.state_dict().items()):
+            near(self, a.float(), b.float(), name)
+        self.assertEqual(int(ours.norm.num_batches_tracked), 5)
+        self.assertEqual(len(ours.stepscope_report().variants), 1)
+        self.assertEqual(ours.stepscope_report().variants[0].calls, 5)
+        self.assertEqual(ours.stepscope_report().refusals, {})
+
+    def test_results_keep_their_structure(self):
+        theirs, ours = pair()
+        a, b = theirs(IDS, double=True), ours(IDS, double=True)
+        self.assertEqual(list(a), list(b))
+        near(self, a["logits"], b["logits"])
+        near(self, a["hidden"][0], b["hidden"][0])
+        self.assertIsNone(b["hidden"][1])
+        self.assertTrue(torch.equal(a["best"], b["best"]))
+        self.assertFalse(b["best"].requires_grad)
+
+    def test_gradients_of_inputs_and_of_several_results(self):
+        theirs, ours = pair()
+        shifts = [torch.full((6, 8), 0.3, requires_grad=True) for _ in range(2)]
+        for model, shift in zip((theirs, ours), shifts):
+            out = model(IDS, shift)
+            (out["logits"].square().mean() + out["hidden"][0].sum()).backward()
+        near(self, shifts[0].grad, shifts[1].grad)
+        self.same_gradients(theirs, ours)
+
+    def test_gradients_add_up(self):
+        theirs, ours = pair()
+        for model in (theirs, ours):
+            for _ in range(3):
+                (model(IDS)["logits"].square().mean() / 3).backward()
+        self.same_gradients(theirs, ours)
+
+    def test_several_forwards_before_one_backward(self):
+        theirs, ours = pair()
+        for model in (theirs, ours):
+            first, second = model(IDS), model(IDS.flip(0))
+            third = model(IDS.flip(1))
+            (first["logits"].mean() * second["logits"].square().mean() + third["hidden"][0].sum()).backward()
+        self.same_gradients(theirs, ours)
+
+    def test_chained_and_nested(self):
+        torch.manual_seed(0)
+        a = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3))
+        b = copy.deepcopy(a)
+        b[0], b[2] = stepscope.Module(b[0], policy="raise"), stepscope.Module(b[2], policy="raise")
+        x = torch.randn(7, 4)
+        for model in (a, b):
+            model(x).square().sum().backward()
+        self.same_gradients(a, b)
+
+    def test_drops_by_the_seed_of_torch_and_nothing_in_evaluation(self):
+        model = stepscope.Module(nn.Sequential(nn.Linear(6, 40), nn.Dropout(0.5)), policy="raise")
+        x = torch.randn(3, 6)
+        torch.manual_seed(1)
+        first, second = model(x), model(x)
+        torch.manual_seed(1)
+        again = model(x)
+        self.assertTrue(torch.equal(first, again))
+        self.assertFalse(torch.equal(first, second))
+        first.sum().backward()  # the mask of its own forward pass
+        near(self, model[0].bias.grad, (first != 0).sum(0) * 2.0)
+        model.eval()
+        before = torch.get_rng_state()
+        near(self, model(x), model[0](x))
+        self.assertTrue(torch.equal(before, torch.get_rng_state()))
+
+    def test_evaluation_uses_running_statistics_and_changes_none(self):
+        theirs, ours = pair()
+        for model in (theirs, ours):
+            model(IDS)
+            model.eval()
+        kept = ours.norm.running_mean.clone()
+        with torch.no_grad():
+            near(self, theirs(IDS)["logits"], ours(IDS)["logits"])
+        self.assertTrue(torch.equal(kept, ours.norm.running_mean))
+        ours.train()
+        with torch.no_grad():
+            ours(IDS)
+        self.assertFalse(torch.equal(kept, ours.norm.running_mean))
+
+    def test_autocast_computes_in_bfloat16(self):
+        theirs, ours = pair()
+        for model in (theirs, ours):
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = model(IDS)["logits"].float().square().mean()
+            loss.backward()
+        for (name, a), b in zip(theirs.named_parameters(), ours.parameters()):
+            if a.grad is not None and a.grad.abs().max() > 1e-3:
+                self.assertLess(float((a.grad - b.grad).norm() / a.grad.norm()), 0.2, name)
+
+
+class Habits(unittest.TestCase):
+    def test_it_is_the_module(self):
+        plain = Net()
+        model = stepscope.Module(plain)
+        self.assertIsInstance(model, Net)
+        self.assertIs(model.first, plain.first)
+        self.assertEqual(list(model.state_dict()), list(plain.state_dict()))
+        self.assertEqual([id(p) for p in model.parameters()], [id(p) for p in plain.parameters()])
+        model.scale = 3.0
+        self.assertEqual(plain.scale, 3.0)
+        model.eval()
+        self.assertFalse(plain.norm.training)
+        model.load_state_dict(Net().state_dict())
+
+    def test_parameters_are_read_where_they_are(self):
+        model = stepscope.Module(nn.Linear(3, 2), policy="raise")
+        x = torch.randn(4, 3)
+        model(x)
+        with torch.no_grad():
+            model.weight.fill_(1.0)
+            model.bias.zero_()
+        near(self, model(x), x.sum(1, keepdim=True).expand(4, 2))
+        model.weight.data = torch.zeros(2, 3)  # other memory
+        near(self, model(x), torch.zeros(4, 2))
+        self.assertIn("'weight' lies in other memory", model.stepscope_report().variants[0].reason)
+
+    def test_variants_have_their_reason(self):
+        model = stepscope.Module(Net(), policy="raise")
+        for ids in (IDS, IDS[:4], IDS):
+            model(ids)
+        model.eval()
+        model(IDS)
+        model.first.weight.requires_grad_(False)
+        model(IDS)
+        reasons = [v.reason for v in model.stepscope_report().variants]
+        self.assertEqual([v.calls for v in model.stepscope_report().variants], [2, 1, 1, 1])
+        self.assertEqual(reasons[0], "the first call")
+        self.assertIn("argument 0", reasons[1])
+        self.assertIn("evaluates", reasons[2])
+        self.assertEqual(reasons[3], "parameter 'first.weight' is frozen")
+        out = model(IDS)["logits"].sum()
+        out.backward()
+        self.assertIsNone(model.first.weight.grad)
+        self.assertIsNotNone(model.second.weight.grad)
+
+    def test_hooks_of_the_module_and_of_parameters_run(self):
+        model, seen = stepscope.Module(nn.Linear(3, 2), policy="raise"), []
+        model.register_forward_hook(lambda m, i, o: o * 2)
+        model.register_full_backward_hook(lambda m, i, o: seen.append("module"))
+        model.weight.register_hook(lambda g: seen.append("parameter") or g * 10)
+        x = torch.randn(4, 3, requires_grad=True)
+        model(x).sum().backward()
+        near(self, model.weight.grad, 20 * x.detach().sum(0).expand(2, 3))
+        self.assertEqual(sorted(seen), ["module", "parameter"])
+
+    def test_copies_train_apart(self):
+        model = stepscope.Module(nn.Linear(3, 2), policy="raise")
+        other = copy.deepcopy(model)
+        x = torch.randn(4, 3)
+        model(x).sum().backward()
+        self.assertIsNone(other.weight.grad)
+        other(x).sum().backward()
+        near(self, model.weight.grad, other.weight.grad)
+
+    def test_memory_is_used_again(self):
+        model = stepscope.Module(nn.Linear(3, 2), policy="raise")
+        x = torch.randn(4, 3)
+        for _ in range(4):
+            kept = model(x)  # forward without backward: given back when the result goes
+            del kept
+        gc.collect()
+        model(x).sum().backward()
+        self.assertEqual(model.stepscope_report().variants[0].calls, 5)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, part, call, *arguments):
+        with self.assertRaises(stepscope.Refused) as caught:
+            call(*arguments)
+        self.assertIn(part, str(caught.exception))
+
+    def test_a_second_backward_is_refused_with_the_reason(self):
+        model = stepscope.Module(nn.Linear(3, 2), policy="raise")
+        loss = model(torch.randn(4, 3)).sum()
+        loss.backward(retain_graph=True)
+        self.refused("retain_graph", loss.backward)
+
+    def test_parameters_changed_between_the_passes(self):
+        model = stepscope.Module(nn.Linear(3, 2), policy="raise")
+        loss = model(torch.randn(4, 3)).sum()
+        with torch.no_grad():
+            model.weight.add_(1.0)
+        self.refused("'weight' was changed", loss.backward)
+
+    def test_gradients_of_gradients(self):
+        model = stepscope.Module(nn.Linear(3, 2), policy="raise")
+        x = torch.randn(4, 3, requires_grad=True)
+        (g,) = torch.autograd.grad(model(x).square().sum(), x, create_graph=True)
+        with self.assertRaises(RuntimeError):
+            g.sum().backward()
+
+    def test_hooks_inside_are_named_and_pytorch_goes_on(self):
+        model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+        seen = []
+        model[0].register_forward_hook(lambda *_: seen.append(1))
+        x = torch.randn(4, 3)
+        self.refused("module '0' has a forward hook", stepscope.Module(model, policy="raise"), x)
+        told = []
+        falls = stepscope.Module(model, policy=lambda reason: told.append(reason) or True)
+        near(self, falls(x), model(x))
+        self.assertEqual(len(told), 1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            falls = stepscope.Module(model)
+            for _ in range(3):
+                near(self, falls(x), model(x))
+        self.assertEqual(len([w for w in caught if "PyTorch runs it" in str(w.message)]), 1)
+        self.assertEqual(list(falls.stepscope_report().refusals.values()), [3])
+        self.assertTrue(seen)
+
+    def test_what_no_exporter_takes(self):
+        class Odd(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(3))
+
+            def forward(self, x):
+                if float((x * self.weight).sum()) > 1e9:
+                    raise ValueError("never")
+                return torch.from_numpy((x * self.weight).detach().numpy()) + self.weight
+
+        x = torch.ones(2, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = stepscope.Module(Odd())
+            near(self, model(x), Odd()(x))
+
+    def test_wrong_uses(self):
+        with self.assertRaises(TypeError):
+            stepscope.Module(lambda x: x)
+        with self.assertRaises(ValueError):
+            stepscope.Module(nn.Linear(1, 1), policy="hope")
+        with self.assertRaises(TypeError):
+            stepscope.Module(stepscope.Module(nn.Linear(1, 1)))
+        self.refused("complex64", stepscope.Module(nn.Linear(3, 2), policy="raise"), torch.ones(1, 3, dtype=torch.complex64))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
