@@ -6,7 +6,7 @@
 namespace stepscope {
 namespace {
 
-constexpr std::array<PointwiseOpInfo, 23> kOps{{
+constexpr std::array<PointwiseOpInfo, 43> kOps{{
     {"Abs"},
     {"Add", 2},
     {"Div", 2},
@@ -21,7 +21,7 @@ constexpr std::array<PointwiseOpInfo, 23> kOps{{
     {"Min", 2},
     {"Mul", 2},
     {"Neg"},
-    {"Not", 1, true, true},
+    {"Not", 1, true, 1},
     {"Pow", 2},
     {"Reciprocal"},
     {"Relu"},
@@ -29,7 +29,27 @@ constexpr std::array<PointwiseOpInfo, 23> kOps{{
     {"Sqrt"},
     {"Sub", 2},
     {"Tanh"},
-    {"Where", 3, false, true},
+    {"Where", 3, false, 1},
+    {"And", 2, true, 2},
+    {"Ceil"},
+    {"Equal", 2, true},
+    {"Floor"},
+    {"FromMask", 1, false, 1},
+    {"Gelu"},
+    {"GeluGrad", 2},
+    {"GeluTanh"},
+    {"GeluTanhGrad", 2},
+    {"HardSwish"},
+    {"IsNaN", 1, true},
+    {"Mish"},
+    {"Or", 2, true, 2},
+    {"ReluGrad", 2},
+    {"Round"},
+    {"Sign"},
+    {"Softplus"},
+    {"Softsign"},
+    {"ToBFloat16"},
+    {"ToFloat16"},
 }};
 
 Result<PointwiseStep> parseStep(std::string_view text, std::size_t known) {
@@ -77,7 +97,7 @@ Result<PointwiseProgram> PointwiseProgram::of(const Attributes& attrs, const std
     SS_ASSIGN(const PointwiseStep step, parseStep(line, mask.size()));
     const PointwiseOpInfo& info = infoOf(step.op);
     for (std::size_t i = 0; i < info.arity; ++i)
-      if (mask[step.operands[i]] != (info.readsMask && i == 0))
+      if (mask[step.operands[i]] != (i < info.masks))
         return invalid("Pointwise: step '" + line + "': operand " + std::to_string(i) + " is of the wrong type");
     mask.push_back(info.mask);
     program.steps.push_back(step);

@@ -2,6 +2,9 @@
 //
 //   steps = {"Mul 0 1", "Add 3 2", "Tanh 4"}      with three inputs: 3 is the first step's result, 4 the second's; the last
 //   is the output
+//
+// Operands may be float32, float16 and bfloat16 beside one another; steps compute in float32, and the last result is rounded
+// to the type of the output. ToFloat16 and ToBFloat16 round a number in between, so that a chain has the bits of its nodes.
 #pragma once
 
 #include <array>
@@ -15,7 +18,12 @@
 
 namespace stepscope {
 
-// ONNX ops of the same names; comparisons give masks, which only Where and Not read.
+// ONNX ops of the same names, and
+//   FromMask           1 where the mask holds, else 0
+//   GeluTanh           Gelu with approximate = tanh
+//   GeluGrad, ReluGrad, GeluTanhGrad   stepscope.GeluGrad(dy, x), stepscope.ReluGrad(dy, y)
+//   ToBFloat16, ToFloat16   the nearest number of that type
+// Comparisons give masks, which And, FromMask, Not, Or and Where read.
 enum class PointwiseOp : std::uint8_t {
   kAbs,
   kAdd,
@@ -39,14 +47,34 @@ enum class PointwiseOp : std::uint8_t {
   kSqrt,
   kSub,
   kTanh,
-  kWhere
+  kWhere,
+  kAnd,
+  kCeil,
+  kEqual,
+  kFloor,
+  kFromMask,
+  kGelu,
+  kGeluGrad,
+  kGeluTanh,
+  kGeluTanhGrad,
+  kHardSwish,
+  kIsNaN,
+  kMish,
+  kOr,
+  kReluGrad,
+  kRound,
+  kSign,
+  kSoftplus,
+  kSoftsign,
+  kToBFloat16,
+  kToFloat16
 };
 
 struct PointwiseOpInfo {
   std::string_view name;
   std::size_t arity = 1;
-  bool mask = false;       // the result is a mask
-  bool readsMask = false;  // operand 0 is one
+  bool mask = false;      // the result is a mask
+  std::size_t masks = 0;  // leading operands that are masks
 };
 const PointwiseOpInfo& infoOf(PointwiseOp op);
 std::optional<PointwiseOp> pointwiseOp(std::string_view name);

@@ -4,40 +4,28 @@
 
 #include <algorithm>
 
+#include "engine/ops/op_registry.h"
 #include "engine/passes/pattern.h"
-#include "kernels/pointwise_program.h"
+#include "engine/passes/pointwise_steps.h"
 
 namespace stepscope {
 namespace {
 
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
 
-// How an operand lies beside a result [outer, inner]: whole, one row, one column, one element.
-struct Walk {
-  std::int64_t inner = 0;  // elements of a row; 0 where the operand does not care
-};
+// Whether the operand is repeated along axes of the result.
+bool broadcasts(const Dims& operand, const Dims& result) {
+  if (operand.size() > result.size() || elementCount(operand) > elementCount(result)) return false;
+  const std::size_t lead = result.size() - operand.size();
+  for (std::size_t i = 0; i < operand.size(); ++i)
+    if (operand[i] != 1 && operand[i] != result[lead + i]) return false;
+  return true;
+}
 
-std::optional<Walk> walkOf(const Dims& operand, const Dims& result) {
-  const std::int64_t count = elementCount(operand);
-  if (count == elementCount(result) || count == 1) return Walk{0};
-  if (operand.size() > result.size()) return std::nullopt;
-  Dims own, whole;  // axes that are one element long in the result say nothing
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    if (result[i] == 1) continue;
-    const std::size_t lead = result.size() - operand.size();
-    own.push_back(i < lead ? 1 : operand[i - lead]);
-    whole.push_back(result[i]);
-  }
-  // A run of ones and a run of whole extents, in either order.
-  const bool row = own.front() == 1;
-  std::size_t split = 0;
-  while (split < own.size() && (row ? own[split] == 1 : own[split] == whole[split])) ++split;
-  std::int64_t inner = 1;
-  for (std::size_t i = split; i < own.size(); ++i) {
-    if (own[i] != (row ? whole[i] : 1)) return std::nullopt;
-    inner *= whole[i];
-  }
-  return Walk{inner};
+// The step that rounds to a low type.
+std::optional<PointwiseOp> roundingTo(DType dtype) {
+  if (dtype == DType::kBF16) return PointwiseOp::kToBFloat16;
+  return dtype == DType::kF16 ? std::optional(PointwiseOp::kToFloat16) : std::nullopt;
 }
 
 class Fuser {
@@ -47,153 +35,188 @@ class Fuser {
         context_(context),
         readers_(graph),
         position_(graph.nodeCapacity(), -1),
-        grouped_(graph.nodeCapacity(), false) {
+        grouped_(graph.nodeCapacity(), false),
+        missed_(graph.nodeCapacity(), false) {
     for (std::size_t i = 0; i < graph.order().size(); ++i) position_[at(graph.order()[i])] = static_cast<int>(i);
   }
 
   Status run() {
     const std::vector<NodeId> order = graph_.order();
+    convolves_ = std::ranges::any_of(order, [&](NodeId id) {
+      const OpDef* op = context_.inference.ops().find(graph_.node(id));
+      return op && op->layout.gains;
+    });
     for (std::size_t i = order.size(); i-- > 0;) {
       const Node& sink = graph_.node(order[i]);
-      if (grouped_[at(sink.id)] || !fusable(sink) || isMask(sink.output(0))) continue;
-      Group group{sink.id, dimsOf(sink.output(0)), 0, {sink.id}};
+      const auto steps = fusable(sink);
+      if (grouped_[at(sink.id)] || !steps || typeOf(sink.output(0)) == DType::kBool) continue;
+      Group group{sink.id, dimsOf(sink.output(0)), {{sink.id, *steps}}};
       if (!fits(sink, group)) continue;
       grow(group);
-      if (group.nodes.size() > 1) write(group);
+      if (group.members.size() > 1) write(group);
     }
     graph_.removeNodes(gone_);
     return {};
   }
 
  private:
+  struct Member {
+    NodeId id;
+    NodeSteps steps;
+  };
   struct Group {
     NodeId sink;
     Dims dims;
-    std::int64_t inner = 0;
-    std::vector<NodeId> nodes;
+    std::vector<Member> members;
+
+    bool has(NodeId id) const {
+      return std::ranges::any_of(members, [&](const Member& member) { return member.id == id; });
+    }
   };
 
-  bool isMask(ValueId id) const { return graph_.value(id).type.dtype == DType::kBool; }
+  DType typeOf(ValueId id) const { return graph_.value(id).type.dtype; }
   Dims dimsOf(ValueId id) const {
     const auto& shape = graph_.value(id).type.shape;
     return (shape ? knownDims(*shape) : std::nullopt).value_or(Dims{-1});
   }
 
-  bool fusable(const Node& node) const {
-    if (!node.domain.empty() || !node.subgraphs.empty() || node.outputs.size() != 1 || node.phase == Phase::kOptimizer)
-      return false;
-    const bool sum = node.op == "Sum" || ((node.op == "Max" || node.op == "Min") && node.inputs.size() > 2);
-    const auto op = pointwiseOp(sum ? "Add" : node.op);
-    if (!op || (sum ? node.op != "Sum" || node.inputs.size() < 2 : node.inputs.size() != infoOf(*op).arity)) return false;
-    const PointwiseOpInfo& info = infoOf(*op);
-    if (graph_.value(node.output(0)).type.dtype != (info.mask ? DType::kBool : DType::kF32) ||
-        dimsOf(node.output(0)) == Dims{-1})
-      return false;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!node.inputs[i] || dimsOf(node.inputs[i]) == Dims{-1}) return false;
-      if (graph_.value(node.inputs[i]).type.dtype != (info.readsMask && i == 0 ? DType::kBool : DType::kF32)) return false;
-    }
-    return true;
+  std::optional<NodeSteps> fusable(const Node& node) const {
+    if (node.phase == Phase::kOptimizer || node.outputs.size() != 1 || dimsOf(node.output(0)) == Dims{-1})
+      return std::nullopt;
+    return stepsOf(graph_, node);
   }
 
-  // Whether the node's operands can be walked in rows of the group's length; settles that length.
-  bool fits(const Node& node, Group& group) const {
-    std::int64_t inner = group.inner;
-    for (const ValueId in : node.inputs) {
-      const auto walk = walkOf(dimsOf(in), group.dims);
-      if (!walk || (walk->inner != 0 && inner != 0 && walk->inner != inner)) return false;
-      if (walk->inner != 0) inner = walk->inner;
-    }
-    group.inner = inner;
-    return true;
+  bool fits(const Node& node, const Group& group) const {
+    return std::ranges::all_of(node.inputs, [&](ValueId in) {
+      const Dims dims = in ? dimsOf(in) : Dims{};
+      return dims != Dims{-1} && broadcasts(dims, group.dims);
+    });
   }
 
-  std::vector<ValueId> inputsOf(const std::vector<NodeId>& nodes) const {
+  // Of values that are read from memory, and constants.
+  std::vector<ValueId> inputsOf(const Group& group) const {
     std::vector<ValueId> inputs;
-    for (const NodeId id : nodes)
-      for (const ValueId in : graph_.node(id).inputs) {
-        const NodeId producer = graph_.value(in).producer;
-        if (producer && std::find(nodes.begin(), nodes.end(), producer) != nodes.end()) continue;
-        if (std::find(inputs.begin(), inputs.end(), in) == inputs.end()) inputs.push_back(in);
+    for (const Member& member : group.members)
+      for (const ValueId in : graph_.node(member.id).inputs) {
+        const NodeId producer = in ? graph_.value(in).producer : NodeId{};
+        if (!in || (producer && group.has(producer))) continue;
+        if (std::ranges::find(inputs, in) == inputs.end()) inputs.push_back(in);
       }
     return inputs;
   }
+  std::size_t constantsOf(const Group& group) const {
+    std::vector<float> constants;
+    for (const Member& member : group.members)
+      for (const float constant : member.steps.constants)
+        if (std::ranges::find(constants, constant) == constants.end()) constants.push_back(constant);
+    return constants.size();
+  }
 
-  static std::size_t stepsOf(const Node& node) { return node.op == "Sum" ? node.inputs.size() - 1 : 1; }
+  // With the rounding of a result of a low type.
+  std::size_t stepsFor(const Group& group) const {
+    std::size_t steps = 0;
+    for (const Member& member : group.members)
+      steps += member.steps.steps.size() + (member.id != group.sink && isLow(typeOf(graph_.node(member.id).output(0))));
+    return steps;
+  }
 
   void grow(Group& group) {
-    const Node& sink = graph_.node(group.sink);
-    std::size_t steps = stepsOf(sink);
     for (bool grown = true; grown;) {
       grown = false;
-      for (std::size_t n = 0; n < group.nodes.size(); ++n) {
-        for (const ValueId in : graph_.node(group.nodes[n]).inputs) {
-          const NodeId id = graph_.value(in).producer;
-          if (!id || grouped_[at(id)] || std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end())
-            continue;
-          const Node& node = graph_.node(id);
-          if (!fusable(node) || node.phase != sink.phase || node.predicates != sink.predicates || readers_.isKept(in) ||
-              dimsOf(in) != group.dims)
-            continue;
-          const bool own = std::all_of(readers_.of(in).begin(), readers_.of(in).end(), [&](const Use& use) {
-            return use.input != SIZE_MAX && std::find(group.nodes.begin(), group.nodes.end(), use.node) != group.nodes.end();
-          });
-          if (!own) continue;
-          if (!fits(node, group)) {
-            miss(id, "its operands broadcast otherwise than those of the chain");
-            continue;
-          }
-          std::vector<NodeId> larger = group.nodes;
-          larger.push_back(id);
-          if (steps + stepsOf(node) > kMostPointwiseSteps || inputsOf(larger).size() > kMostPointwiseInputs) {
-            miss(id, fmt::format("the chain has {} steps already", steps));
-            continue;
-          }
-          steps += stepsOf(node);
-          group.nodes = std::move(larger);
-          grown = true;
-        }
+      for (std::size_t n = 0; n < group.members.size(); ++n) {
+        const std::vector<ValueId> inputs = graph_.node(group.members[n].id).inputs;
+        for (const ValueId in : inputs)
+          if (in && graph_.value(in).producer && take(group, in)) grown = true;
       }
     }
   }
 
-  void miss(NodeId node, std::string condition) { context_.miss(node, std::move(condition)); }
+  // The node that makes `in`, if all its readers are in the group.
+  bool take(Group& group, ValueId in) {
+    const Node &node = graph_.node(graph_.value(in).producer), &sink = graph_.node(group.sink);
+    if (grouped_[at(node.id)] || group.has(node.id) || node.phase != sink.phase || node.predicates != sink.predicates ||
+        readers_.isKept(in) || dimsOf(in) != group.dims)
+      return false;
+    const auto steps = fusable(node);
+    if (!steps || !fits(node, group)) return false;
+    const bool own =
+        std::ranges::all_of(readers_.of(in), [&](const Use& use) { return use.input != SIZE_MAX && group.has(use.node); });
+    if (!own) return false;
+    if (convolves_ && !oneType(node, sink))
+      return miss(node.id, "values of two types; beside convolutions those of a chain lie in one layout");
+    Group larger = group;
+    larger.members.push_back({node.id, *steps});
+    if (stepsFor(larger) > kMostPointwiseSteps || inputsOf(larger).size() + constantsOf(larger) > kMostPointwiseInputs)
+      return miss(node.id, fmt::format("the chain has {} steps already", stepsFor(group)));
+    group = std::move(larger);
+    return true;
+  }
+
+  bool oneType(const Node& node, const Node& sink) const {
+    const DType type = typeOf(sink.output(0));
+    const auto fits = [&](ValueId id) { return !id || typeOf(id) == type || typeOf(id) == DType::kBool; };
+    return fits(node.output(0)) && std::ranges::all_of(node.inputs, fits) && std::ranges::all_of(sink.inputs, fits);
+  }
+
+  bool miss(NodeId node, std::string condition) {
+    if (!missed_[at(node)]) context_.miss(node, std::move(condition));  // once, however often it is met
+    missed_[at(node)] = true;
+    return false;
+  }
 
   void write(Group& group) {
-    std::sort(group.nodes.begin(), group.nodes.end(),
-              [&](NodeId a, NodeId b) { return position_[at(a)] < position_[at(b)]; });
-    const std::vector<ValueId> inputs = inputsOf(group.nodes);
+    std::ranges::sort(group.members, {}, [&](const Member& member) { return position_[at(member.id)]; });
+    std::vector<ValueId> inputs = inputsOf(group);
+    std::vector<std::pair<float, std::size_t>> constants;  // and their inputs
+    for (const Member& member : group.members)
+      for (const float constant : member.steps.constants) {
+        if (std::ranges::any_of(constants, [&](const auto& known) { return known.first == constant; })) continue;
+        constants.emplace_back(constant, inputs.size());
+        inputs.push_back(graph_.addConstant("step", Tensor::scalar(DType::kF32, static_cast<double>(constant))));
+      }
     PointwiseProgram program{inputs.size(), {}};
     std::vector<std::pair<ValueId, std::size_t>> results;
-    const auto operand = [&](ValueId id) {
+    const auto placeOf = [&](ValueId id) {
       for (const auto& [value, index] : results)
         if (value == id) return index;
-      return static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), id) - inputs.begin());
+      return static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
     };
     std::vector<NodeId> sources;
-    for (const NodeId id : group.nodes) {
-      const Node& node = graph_.node(id);
-      if (node.op == "Sum") {
-        for (std::size_t i = 1; i < node.inputs.size(); ++i)
-          program.steps.push_back(
-              {PointwiseOp::kAdd,
-               {i == 1 ? operand(node.inputs[0]) : inputs.size() + program.steps.size() - 1, operand(node.inputs[i])}});
-      } else {
-        PointwiseStep step{*pointwiseOp(node.op), {}};
-        for (std::size_t i = 0; i < node.inputs.size(); ++i) step.operands[i] = operand(node.inputs[i]);
+    for (const Member& member : group.members) {
+      const Node& node = graph_.node(member.id);
+      const std::size_t first = inputs.size() + program.steps.size();
+      const auto operand = [&](std::size_t of) {
+        if (of >= NodeSteps::kResults) return first + of - NodeSteps::kResults;
+        if (of < NodeSteps::kConstants) return placeOf(node.input(of));
+        const float wanted = member.steps.constants[of - NodeSteps::kConstants];
+        return std::ranges::find(constants, wanted, &std::pair<float, std::size_t>::first)->second;
+      };
+      for (PointwiseStep step : member.steps.steps) {
+        for (std::size_t k = 0; k < infoOf(step.op).arity; ++k) step.operands[k] = operand(step.operands[k]);
         program.steps.push_back(step);
       }
-      results.emplace_back(node.output(0), inputs.size() + program.steps.size() - 1);
-      grouped_[at(id)] = true;
-      if (id == group.sink) continue;
-      sources.push_back(id);
-      gone_.push_back(id);
+      std::size_t result = member.steps.steps.empty() ? operand(0) : inputs.size() + program.steps.size() - 1;
+      const auto rounding = roundingTo(typeOf(node.output(0)));
+      if (rounding && member.id != group.sink) {
+        program.steps.push_back({*rounding, {result, 0, 0}});
+        result = inputs.size() + program.steps.size() - 1;
+      }
+      results.emplace_back(node.output(0), result);
+      grouped_[at(member.id)] = true;
+      if (member.id == group.sink) continue;
+      sources.push_back(member.id);
+      gone_.push_back(member.id);
     }
+    Attributes attributes{{"steps", program.text()}};
+    const DType type = typeOf(graph_.node(group.sink).output(0));
+    if (std::ranges::any_of(inputs, [&](ValueId in) { return typeOf(in) != DType::kBool && typeOf(in) != type; }) ||
+        std::ranges::all_of(inputs, [&](ValueId in) { return typeOf(in) == DType::kBool; }))
+      attributes.set("output_type", static_cast<std::int64_t>(type));
     Node& sink = graph_.mutableNode(group.sink);
     sink.domain = kInternalDomain;
     sink.op = "Pointwise";
     sink.inputs = inputs;
-    sink.attrs = {{"steps", program.text()}};
+    sink.attrs = std::move(attributes);
     sink.provenance.sources.insert(sink.provenance.sources.end(), sources.begin(), sources.end());
     sink.provenance.pass = graph_.pass();
     graph_.logChange(group.sink);
@@ -204,8 +227,9 @@ class Fuser {
   PassContext& context_;
   Readers readers_;
   std::vector<int> position_;
-  std::vector<bool> grouped_;
+  std::vector<bool> grouped_, missed_;
   std::vector<NodeId> gone_;
+  bool convolves_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Chains of elementwise nodes become one Pointwise node: what lies between them never goes to memory. A group has one
-// result; all readers of every other value of it are in it. Runs last: what is left of elementwise nodes after the passes
+// result; all readers of every other value of it are in it. Operands broadcast as they like; what is computed in between has
+// the extents of the result. Gradients, the Gelu family and casts are steps as others are: a value in float16 or bfloat16
+// within a chain is rounded as its node would have rounded it. Runs last: what is left of elementwise nodes after the passes
 // that know more.
 #pragma once
 

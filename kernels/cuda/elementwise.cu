@@ -105,6 +105,11 @@ using Function = gpu::KernelFunction<Inputs<kInputs>, Chain, Global<Y>, std::int
 constexpr int arityOf(Step step) {
   switch (step) {
     case Step::kWhere: return 3;
+    case Step::kAnd:
+    case Step::kFromMask:
+    case Step::kOr:
+    case Step::kToBFloat16:
+    case Step::kToFloat16: return 0;  // of chains alone
     case Step::kAdd:
     case Step::kClipHigh:
     case Step::kClipLow:

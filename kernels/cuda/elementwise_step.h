@@ -32,40 +32,47 @@ enum class Step : int {
   kSub,
   kTanh,
   kWhere,
-  // Not of a chain that a pass writes.
+  kAnd,
   kCeil,
-  kCelu,      // p = alpha
-  kClipHigh,  // a, bound
-  kClipLow,   // a, bound
-  kCos,
-  kElu,  // p = alpha, q = gamma
   kEqual,
   kFloor,
+  kFromMask,
   kGeluErf,
   kGeluErfGrad,  // dy, x
   kGeluTanh,
   kGeluTanhGrad,  // dy, x
-  kHardSigmoid,   // p = alpha, q = beta
   kHardSwish,
-  kIsInf,  // p: whether +inf counts, q: whether -inf does
   kIsNan,
-  kLeakyRelu,  // p = alpha
   kMish,
-  kPRelu,      // x, slope
-  kQuickGelu,  // p = alpha
-  kReluGrad,   // dy, y
+  kOr,
+  kReluGrad,  // dy, y
   kRound,
-  kScale,  // p
   kSign,
-  kSin,
   kSoftplus,
   kSoftsign,
+  kToBFloat16,
+  kToFloat16,
+  // Not of a chain that a pass writes.
+  kCelu,      // p = alpha
+  kClipHigh,  // a, bound
+  kClipLow,   // a, bound
+  kCos,
+  kElu,          // p = alpha, q = gamma
+  kHardSigmoid,  // p = alpha, q = beta
+  kIsInf,        // p: whether +inf counts, q: whether -inf does
+  kLeakyRelu,    // p = alpha
+  kPRelu,        // x, slope
+  kQuickGelu,    // p = alpha
+  kScale,        // p
+  kSin,
   kThresholdedRelu,  // p = alpha
   kXor,
   kCount
 };
 static_assert(static_cast<int>(Step::kWhere) == static_cast<int>(PointwiseOp::kWhere));
 static_assert(static_cast<int>(Step::kMax) == static_cast<int>(PointwiseOp::kMax));
+static_assert(static_cast<int>(Step::kMish) == static_cast<int>(PointwiseOp::kMish));
+static_assert(static_cast<int>(Step::kToFloat16) == static_cast<int>(PointwiseOp::kToFloat16));
 
 // Without overflow for large arguments of either sign.
 SS_DEVICE float sigmoidOf(float x) { return x >= 0 ? 1.0F / (1.0F + expf(-x)) : expf(x) / (1.0F + expf(x)); }
@@ -115,6 +122,11 @@ SS_DEVICE float stepOf(Step step, float a, float b, float c, float p, float q) {
     case Step::kSub: return a - b;
     case Step::kTanh: return tanhf(a);
     case Step::kWhere: return a != 0 ? b : c;
+    case Step::kAnd: return fminf(a, b);
+    case Step::kFromMask: return a;
+    case Step::kOr: return fmaxf(a, b);
+    case Step::kToBFloat16: return static_cast<float>(static_cast<gpu::BFloat>(a));
+    case Step::kToFloat16: return static_cast<float>(static_cast<gpu::Half>(a));
     case Step::kCeil: return ceilf(a);
     case Step::kCelu: return a > 0 ? a : p * expm1f(a / p);
     case Step::kClipHigh: return a > b ? b : a;

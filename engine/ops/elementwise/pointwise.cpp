@@ -8,10 +8,11 @@ Status inferPointwiseShape(ShapeContext& c) {
   std::vector<bool> masks;
   DType dtype = DType::kUndefined;
   std::optional<Shape> shape = Shape{};
+  const auto given = dtypeFromOnnx(static_cast<int>(c.attrs().integer("output_type", 0)));
   for (std::size_t i = 0; i < c.inputCount(); ++i) {
     masks.push_back(c.inputDType(i) == DType::kBool);
     if (!masks.back() && dtype == DType::kUndefined) dtype = c.inputDType(i);
-    if (!masks.back() && c.inputDType(i) != dtype)
+    if (!masks.back() && c.inputDType(i) != dtype && !given)
       return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(c.inputDType(i))) +
                      "; expected bool or " + std::string(dtypeName(dtype)));
     if (!c.rankKnown(i)) shape.reset();
@@ -20,7 +21,7 @@ Status inferPointwiseShape(ShapeContext& c) {
     }
   }
   if (const auto program = PointwiseProgram::of(c.attrs(), masks); !program) return c.error(program.error().message);
-  c.setOutput(0, dtype, std::move(shape));
+  c.setOutput(0, given.value_or(dtype), std::move(shape));
   return {};
 }
 
@@ -38,7 +39,7 @@ extern constexpr OpDef kPointwiseOp{
     .domain = kInternalDomain,
     .doc =
         "a chain of elementwise ops in one pass over memory: attribute steps (kernels/pointwise_program.h); inputs "
-        "broadcast",
+        "broadcast; attribute output_type where they are of several types",
     .inputs = {1, kMany},
     .outputs = {1, 1},
     .category = OpCategory::kElementwise,

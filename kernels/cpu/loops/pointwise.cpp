@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/loops/lanes_last.h"
 #include "kernels/cpu/loops/loops.h"
+#include "kernels/cpu/loops/low_operands.h"
 #include "kernels/cpu/loops/pow.h"
 #include "kernels/cpu/loops/vector_math.h"
 #include "kernels/pointwise_program.h"
@@ -44,6 +45,22 @@ SS_STEP(squareRoot, std::sqrt(a[i]))
 SS_STEP(difference, a[i] - b[i])
 SS_STEP(hyperbolicTangent, tanhOf(a[i]))
 SS_STEP(chosen, a[i] != 0 ? b[i] : c[i])
+SS_STEP(ceiling, std::ceil(a[i]))
+SS_STEP(equal, a[i] == b[i] ? 1.0F : 0.0F)
+SS_STEP(floorOf, std::floor(a[i]))
+SS_STEP(same, a[i])
+SS_STEP(geluErf, geluErfOf(a[i]))
+SS_STEP(geluErfGradient, a[i] * geluErfSlopeOf(b[i]))
+SS_STEP(geluTanh, geluTanhOf(a[i]))
+SS_STEP(geluTanhGradient, a[i] * geluTanhSlopeOf(b[i]))
+SS_STEP(notANumber, a[i] != a[i] ? 1.0F : 0.0F)
+SS_STEP(reluGradient, b[i] <= 0 ? 0.0F : a[i])
+SS_STEP(nearest, std::rint(a[i]))
+SS_STEP(sign, a[i] > 0 ? 1.0F : a[i] < 0 ? -1.0F : a[i])
+SS_STEP(softplus, softplusOf(a[i]))
+SS_STEP(softsign, a[i] / (1.0F + std::fabs(a[i])))
+SS_STEP(mish, a[i] * tanhOf(softplusOf(a[i])))
+SS_STEP(hardSwish, a[i] * (a[i] / 6 + 0.5F < 0 ? 0.0F : a[i] / 6 + 0.5F > 1 ? 1.0F : a[i] / 6 + 0.5F))
 #undef SS_STEP
 
 SS_CLONES bool allEqual(const float* x, std::int64_t n) {
@@ -60,6 +77,13 @@ void power(const float* a, const float* b, const float*, float* y, std::int64_t 
     simple(a, y, n);
   else
     powRun(a, 1, b, 1, y, n);
+}
+
+template <DType kLow>
+void rounded(const float* a, const float*, const float*, float* y, std::int64_t n) {
+  std::array<std::uint16_t, kBlock> low;
+  convertLoop(DType::kF32, kLow)(a, low.data(), n);
+  convertLoop(kLow, DType::kF32)(low.data(), y, n);
 }
 
 StepLoop loopOf(PointwiseOp op) {
@@ -87,19 +111,64 @@ StepLoop loopOf(PointwiseOp op) {
     case PointwiseOp::kSub: return difference;
     case PointwiseOp::kTanh: return hyperbolicTangent;
     case PointwiseOp::kWhere: return chosen;
+    case PointwiseOp::kAnd: return minimum;
+    case PointwiseOp::kCeil: return ceiling;
+    case PointwiseOp::kEqual: return equal;
+    case PointwiseOp::kFloor: return floorOf;
+    case PointwiseOp::kFromMask: return same;
+    case PointwiseOp::kGelu: return geluErf;
+    case PointwiseOp::kGeluGrad: return geluErfGradient;
+    case PointwiseOp::kGeluTanh: return geluTanh;
+    case PointwiseOp::kGeluTanhGrad: return geluTanhGradient;
+    case PointwiseOp::kHardSwish: return hardSwish;
+    case PointwiseOp::kIsNaN: return notANumber;
+    case PointwiseOp::kMish: return mish;
+    case PointwiseOp::kOr: return maximum;
+    case PointwiseOp::kReluGrad: return reluGradient;
+    case PointwiseOp::kRound: return nearest;
+    case PointwiseOp::kSign: return sign;
+    case PointwiseOp::kSoftplus: return softplus;
+    case PointwiseOp::kSoftsign: return softsign;
+    case PointwiseOp::kToBFloat16: return rounded<DType::kBF16>;
+    case PointwiseOp::kToFloat16: return rounded<DType::kF16>;
   }
   return nullptr;
 }
 
 // How an input is brought beside a block of the result.
 // kLanes: sixteen elements of each row, over and over (one per channel of a block in nChw16c).
-enum class Form { kWhole, kRow, kColumn, kScalar, kLanes };
+// kWalked: along any axes.
+enum class Form { kWhole, kRow, kColumn, kScalar, kLanes, kWalked };
+
+// Where the elements of a broadcast operand lie: axes of the result that go on alike are one. Along the last one the operand
+// lies in a row, or is one element.
+struct Walk {
+  Dims extents, strides;  // strides are 0 where it is repeated
+
+  // run(from, count, step, to): `count` elements from `from` on, for those of the block from `to` on; step is 0 or 1.
+  template <typename Run>
+  void each(std::int64_t first, std::int64_t n, Run&& run) const {
+    const std::int64_t last = extents.back();
+    for (std::int64_t to = 0; to < n;) {
+      std::int64_t rest = first + to, from = 0;
+      const std::int64_t along = rest % last, count = std::min(last - along, n - to);
+      rest /= last;
+      for (std::size_t axis = extents.size() - 1; axis-- > 0;) {
+        from += rest % extents[axis] * strides[axis];
+        rest /= extents[axis];
+      }
+      run(from + along * strides.back(), count, strides.back(), to);
+      to += count;
+    }
+  }
+};
 
 struct Input {
   Form form;
   bool mask = false;      // bool in memory, 0 and 1 in the block
   std::size_t slot = 0;   // block of the thread's scratch, where it is not read in place
   std::int64_t rows = 1;  // kLanes: rows after which it begins anew
+  Walk walk = {};         // kWalked
 };
 
 struct Step {
@@ -195,6 +264,13 @@ class PointwiseKernel final : public Kernel {
         for (std::int64_t k = 0; k < n; k += kLayoutLanes) std::copy_n(lanes, kLayoutLanes, block + k);
       } else if (input.form == Form::kColumn) {
         std::fill_n(block, n, element(call, i, row));
+      } else if (input.form == Form::kWalked) {
+        input.walk.each(at, n, [&](std::int64_t from, std::int64_t count, std::int64_t step, std::int64_t to) {
+          if (step == 0)
+            std::fill_n(block + to, count, element(call, i, from));
+          else
+            for (std::int64_t k = 0; k < count; ++k) block[to + k] = element(call, i, from + k);
+        });
       } else if (input.form != Form::kScalar) {
         const auto* flags = static_cast<const std::uint8_t*>(call.inputs[i].data) + at;
         for (std::int64_t k = 0; k < n; ++k) block[k] = flags[k] != 0 ? 1.0F : 0.0F;
@@ -238,6 +314,33 @@ std::optional<std::pair<Form, std::int64_t>> formOf(const Dims& operand, const D
   return std::nullopt;
 }
 
+Walk walkOf(const Dims& operand, const Dims& result) {
+  Dims padded(result.size() - operand.size(), 1);
+  padded.insert(padded.end(), operand.begin(), operand.end());
+  const Dims own = rowMajorStrides(padded);
+  Walk walk;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (result[i] == 1) continue;
+    const std::int64_t stride = padded[i] == 1 ? 0 : own[i];
+    if (!walk.extents.empty() && walk.strides.back() == stride * result[i]) {
+      walk.extents.back() *= result[i];
+      walk.strides.back() = stride;
+    } else {
+      walk.extents.push_back(result[i]);
+      walk.strides.push_back(stride);
+    }
+  }
+  return walk;
+}
+
+bool broadcasts(const Dims& operand, const Dims& result) {
+  if (operand.size() > result.size()) return false;
+  const std::size_t lead = result.size() - operand.size();
+  for (std::size_t i = 0; i < operand.size(); ++i)
+    if (operand[i] != 1 && operand[i] != result[lead + i]) return false;
+  return true;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec) {
@@ -261,15 +364,18 @@ Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec) {
     if (blocked && count != 1 && !isBlocked(operand)) {
       if (masks.back() || !isChannelVector(operand.dims, y))
         return refuse("operands that are neither whole nor one element per channel");
-      inputs.push_back({Form::kLanes, false, 0, count / kLayoutLanes});
+      inputs.push_back({Form::kLanes, false, 0, count / kLayoutLanes, {}});
       continue;
     }
     if (blocked && count != 1 && operand.dims != y) return refuse("operands of several extents");
+    if (!broadcasts(operand.dims, y)) return refuse("operands that do not broadcast to the result");
     const auto form = formOf(operand.dims, y);
-    if (!form || (form->second != 0 && inner != 0 && form->second != inner))
-      return refuse("operands that broadcast along different axes");
+    if (!form || (form->second != 0 && inner != 0 && form->second != inner)) {
+      inputs.push_back({Form::kWalked, masks.back(), 0, 1, walkOf(operand.dims, y)});
+      continue;
+    }
     if (form->second != 0) inner = form->second;
-    inputs.push_back({form->first, masks.back(), 0, 1});
+    inputs.push_back({form->first, masks.back(), 0, 1, {}});
   }
   SS_ASSIGN(const PointwiseProgram program, PointwiseProgram::of(spec.attrs, masks));
   if (inner == 0) inner = total;

@@ -8,16 +8,55 @@
 namespace stepscope::reference {
 namespace {
 
+// The op that does a step, where it is not the public one of the step's name.
+KernelSpec chainStepOp(PointwiseOp step) {
+  KernelSpec one;
+  one.op = std::string(infoOf(step).name);
+  const bool gradient = step == PointwiseOp::kGeluGrad || step == PointwiseOp::kGeluTanhGrad;
+  if (gradient || step == PointwiseOp::kReluGrad) one.domain = "stepscope";
+  if (gradient) one.op = "GeluGrad";
+  if (step == PointwiseOp::kGeluTanh) one.op = "Gelu";
+  if (step == PointwiseOp::kGeluTanh || step == PointwiseOp::kGeluTanhGrad)
+    one.attrs.set("approximate", std::string("tanh"));
+  return one;
+}
+
+// The low type that a step rounds to; nothing for others.
+std::optional<DType> chainRounding(PointwiseOp step) {
+  if (step == PointwiseOp::kToBFloat16) return DType::kBF16;
+  return step == PointwiseOp::kToFloat16 ? std::optional(DType::kF16) : std::nullopt;
+}
+
+Result<Tensor> chainConverted(const TensorView& from, DType to) {
+  KernelSpec cast;
+  cast.op = "Cast";
+  cast.attrs.set("to", static_cast<std::int64_t>(to));
+  cast.inputs = {{from.dtype, from.dims, false, {}}};
+  cast.outputs = {{to, from.dims, false, {}}};
+  SS_ASSIGN(const auto kernel, makeKernel(Backend::kReference, cast));
+  Tensor result(to, from.dims);
+  std::vector<TensorView> inputs{from}, outputs{result.view()};
+  SS_TRY(kernel->run({inputs, outputs, {}, {}, {}}));
+  return result;
+}
+
 Status pointwise(const KernelSpec& spec, const KernelCall& call) {
   std::vector<bool> masks;
   std::vector<TensorView> values(call.inputs.begin(), call.inputs.end());
-  for (const TensorView& view : values) masks.push_back(view.dtype == DType::kBool);
+  const DType wide = isLow(spec.outputs[0].dtype) ? DType::kF32 : spec.outputs[0].dtype;
+  std::vector<Tensor> results, copies;
+  copies.reserve(values.size());
+  for (TensorView& view : values) {
+    masks.push_back(view.dtype == DType::kBool);
+    if (masks.back() || view.dtype == wide) continue;
+    SS_ASSIGN(Tensor copy, chainConverted(view, wide));
+    copies.push_back(std::move(copy));
+    view = copies.back().view();
+  }
   SS_ASSIGN(const PointwiseProgram program, PointwiseProgram::of(spec.attrs, masks));
-  std::vector<Tensor> results;
   for (const PointwiseStep& step : program.steps) {
     const PointwiseOpInfo& info = infoOf(step.op);
-    KernelSpec one;
-    one.op = std::string(info.name);
+    KernelSpec one = chainStepOp(step.op);
     std::vector<TensorView> inputs;
     Dims dims;
     for (std::size_t i = 0; i < info.arity; ++i) {
@@ -26,9 +65,16 @@ Status pointwise(const KernelSpec& spec, const KernelCall& call) {
       SS_ASSIGN(dims, broadcastDims(dims, inputs.back().dims));
     }
     const bool last = results.size() + 1 == program.steps.size();
-    const DType dtype = info.mask ? DType::kBool : spec.outputs[0].dtype;
+    const DType dtype = info.mask ? DType::kBool : wide;
     if (last && dims != call.outputs[0].dims)
       return invalid("Pointwise: steps give " + dimsText(dims) + "; expected " + dimsText(call.outputs[0].dims));
+    if (const auto low = chainRounding(step.op); low || step.op == PointwiseOp::kFromMask) {
+      SS_ASSIGN(const Tensor rounded, chainConverted(inputs[0], low.value_or(wide)));
+      SS_ASSIGN(Tensor widened, chainConverted(rounded.view(), wide));
+      results.push_back(std::move(widened));
+      values.push_back(results.back().view());
+      continue;
+    }
     // Also the last one goes through memory of its own: the output may be the memory of an input.
     results.emplace_back(dtype, dims);
     one.outputs.push_back({dtype, dims, false, {}});
@@ -38,8 +84,8 @@ Status pointwise(const KernelSpec& spec, const KernelCall& call) {
     SS_TRY(kernel->run({inputs, outputs, workspace, call.random, {}}));
     values.push_back(results.back().view());
   }
-  std::copy_n(static_cast<const std::byte*>(results.back().data()), results.back().bytes(),
-              static_cast<std::byte*>(call.outputs[0].data));
+  SS_ASSIGN(const Tensor last, chainConverted(results.back().view(), spec.outputs[0].dtype));
+  std::copy_n(static_cast<const std::byte*>(last.data()), last.bytes(), static_cast<std::byte*>(call.outputs[0].data));
   return {};
 }
 

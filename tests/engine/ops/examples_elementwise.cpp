@@ -292,6 +292,16 @@ void addPointwise(std::vector<OpExample>& all) {
         {"Log 0", "Abs 2", "Sqrt 3", "Sigmoid 4", "Relu 5", "Reciprocal 6", "Pow 7 1", "Max 8 0", "Min 9 1", "Div 10 0",
          "Add 11 2", "Sub 12 0"});
   chain("large", {In::random({5, 40000}), In::random({40000})}, {"Add 0 1", "Mul 2 2"});
+  chain("gelu_family", {x, positive, row},
+        {"Gelu 0", "GeluTanh 1", "GeluGrad 3 4", "GeluTanhGrad 5 0", "Mish 6", "Mul 7 2", "HardSwish 8", "Softplus 9",
+         "Softsign 10", "ReluGrad 11 1"});
+  chain("steps_of_numbers", {positive, x}, {"Floor 0", "Ceil 0", "Round 0", "Sign 1", "Add 2 3", "Add 4 5", "Mul 6 7"});
+  chain("masks_of_masks", {x, mask, positive}, {"IsNaN 0", "Equal 0 2", "Or 1 3", "And 5 1", "Or 6 4", "FromMask 7"});
+  chain("rounded", {x}, {"ToBFloat16 0", "ToFloat16 0", "Add 1 2"});
+  chain("any_axes", {In::random({3, 4, 5}), In::random({4, 1}), In::random({3, 1, 5}), In::random({5})},
+        {"Add 0 1", "Mul 4 2", "Sub 5 3"});
+  chain("any_axes_of_masks",
+        {In::random({3, 4, 5, 2}), In::integers({4, 1, 2}, 0, 1, DType::kBool), In::random({3, 1, 5, 1})}, {"Where 1 0 2"});
   chain("compare", {x, positive, row},
         {"Greater 0 1", "Where 3 0 1", "GreaterOrEqual 4 2", "Where 5 4 2", "LessOrEqual 6 0", "Where 7 6 0"});
 }

@@ -299,14 +299,77 @@ TEST(FusePointwise, ADiamondIsOneNodeAndAForkStays) {
   EXPECT_EQ(s.count("Pointwise"), 3u);
 }
 
-TEST(FusePointwise, RowsAndColumnsOfOtherLengthsAreNotMixed) {
+TEST(FusePointwise, OperandsBroadcastAsTheyLike) {
   Sketch s;
-  const ValueId x = s.input("x", {2, 3, 4}), row = s.input("row", {4}), rows = s.input("rows", {3, 4});
-  s.finish({s.op("Mul", {s.op("Add", {x, row}), rows})});
-  const PassResult result = s.apply("fuse_pointwise");
+  const ValueId x = s.input("x", {2, 3, 4}), row = s.input("row", {4}), rows = s.input("rows", {3, 4}),
+                middle = s.input("middle", {1, 3, 1}), ends = s.input("ends", {2, 1, 4});
+  s.finish({s.op("Sub", {s.op("Add", {s.op("Mul", {s.op("Add", {x, row}), rows}), middle}), ends})});
+  EXPECT_EQ(s.apply("fuse_pointwise").matches, 1u);
+  EXPECT_EQ(s.graph.order().size(), 1u);
+  const std::uint64_t version = s.graph.version();
+  EXPECT_EQ(s.apply("fuse_pointwise").matches, 0u);
+  EXPECT_EQ(s.graph.version(), version);
+}
+
+TEST(FusePointwise, GradientsAndTheGeluFamilyAreSteps) {
+  Sketch s;
+  const auto in = [&](std::string domain, std::string op, std::vector<ValueId> inputs, Attributes attrs = {}) {
+    const ValueId y = s.op(std::move(op), std::move(inputs), std::move(attrs));
+    s.graph.mutableNode(s.graph.value(y).producer).domain = std::move(domain);
+    return y;
+  };
+  const Attributes byTanh{{"approximate", std::string("tanh")}};
+  const std::string microsoft = "com.microsoft", own(kInternalDomain);
+  const ValueId x = s.input("x", {4, 6}), row = s.input("row", {6}), dy = s.input("dy", {4, 6});
+  ValueId y = in(microsoft, "BiasGelu", {x, row});
+  y = in(microsoft, "FastGelu", {s.op("Gelu", {s.op("Gelu", {y}, byTanh)}), row});
+  y = in(microsoft, "QuickGelu", {in(microsoft, "QuickGelu", {y}, {{"alpha", 1.0F}})});
+  y = s.op("Clip", {s.op("LeakyRelu", {y}, {{"alpha", 0.2F}}), s.constant(-0.7), s.constant(0.9)});
+  y = in(own, "GeluGrad", {in(own, "GeluGrad", {dy, y}, byTanh), x});
+  y = in(own, "ReluGrad", {y, dy});
+  s.finish({s.op("Sum", {y, s.op("Cast", {s.op("IsNaN", {x})}, {{"to", std::int64_t{1}}}), row})});
+  EXPECT_EQ(s.apply("fuse_pointwise").matches, 1u);
+  EXPECT_EQ(s.graph.order().size(), 1u);
+}
+
+// What lies between the nodes of a chain is rounded as before.
+TEST(FusePointwise, CastsAndLowTypesKeepTheirBits) {
+  for (const std::int64_t low : {10, 16}) {
+    Sketch s;
+    const ValueId x = s.input("x", {5, 7}), row = s.input("row", {7});
+    const auto to = [&](ValueId of, std::int64_t type) { return s.op("Cast", {of}, {{"to", type}}); };
+    const ValueId narrow = s.op("Mul", {s.op("Exp", {to(x, low)}), to(row, low)});
+    s.finish({s.op("Add", {to(s.op("Sigmoid", {narrow}), 1), x}), to(s.op("Tanh", {x}), low)});
+    const std::vector<Tensor> before = s.run();
+    EXPECT_EQ(s.apply("fuse_pointwise").matches, 2u);
+    EXPECT_EQ(s.count("Pointwise"), 2u);
+    EXPECT_EQ(s.count("Cast"), 1u) << "of the row, which is smaller";
+    const std::vector<Tensor> after = s.run();
+    for (std::size_t o = 0; o < before.size(); ++o) {
+      ASSERT_EQ(after[o].dtype(), before[o].dtype());
+      for (std::int64_t i = 0; i < before[o].elements(); ++i)
+        EXPECT_EQ(elementAsDouble(after[o].view(), i), elementAsDouble(before[o].view(), i)) << low << ' ' << o << ' ' << i;
+    }
+  }
+}
+
+TEST(FusePointwise, NearMisses) {
+  Sketch s;
+  const ValueId x = s.input("x", {1, 16, 4, 4}), w = s.input("w", {16, 16, 1, 1});
+  const ValueId y = s.op("Cast", {s.op("Neg", {s.op("Conv", {x, w})})}, {{"to", std::int64_t{16}}});
+  s.finish({s.op("Exp", {y})});
+  PassResult result = s.apply("fuse_pointwise");
   EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 2u) << "of Exp and of Cast";
+  EXPECT_EQ(result.nearMisses[0].condition, "values of two types; beside convolutions those of a chain lie in one layout");
+  Sketch l;
+  ValueId z = l.input("z", {4});
+  for (int i = 0; i < 50; ++i) z = l.op("Neg", {z});
+  l.finish({z});
+  result = l.apply("fuse_pointwise");
+  EXPECT_EQ(result.matches, 2u) << "48 steps and 2";
   ASSERT_EQ(result.nearMisses.size(), 1u);
-  EXPECT_EQ(result.nearMisses[0].condition, "its operands broadcast otherwise than those of the chain");
+  EXPECT_EQ(result.nearMisses[0].condition, "the chain has 48 steps already");
 }
 
 // --- convolution networks

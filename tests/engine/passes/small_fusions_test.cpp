@@ -400,5 +400,34 @@ TEST(GeneralPasses, EinsumOfOneAgainstManySymbolically) {
   EXPECT_EQ(sameStep(graph, "lower_einsum", {"w"}).running.count("Einsum"), 0u);
 }
 
+// --- fuse_pointwise
+
+// Losses and gradients to the bit, forward and backward, in the types that mixed precision computes in.
+TEST(FusePointwise, AStepHasTheSameBitsInEveryType) {
+  for (const int low : {1, 10, 16}) {
+    const auto cast = [&](const std::string& from, const std::string& to, int type) {
+      return node("Cast", from, to, attribute("to", type));
+    };
+    const std::string graph =
+        floats("w", {5, 40}, ramp(200)) + floats("b", {40}, ramp(40, 0.3f)) + floats("column", {5, 1}, ramp(5)) +
+        cast("w", "wl", low) + cast("b", "bl", low) + node("Add", "wl bl", "biased") + node("Gelu", "biased", "bent") +
+        node("Sigmoid", "bent", "gate") + node("Mul", "bent gate", "gated") + cast("gated", "wide", 1) +
+        node("Mul", "wide column", "scaled") + node("Tanh", "scaled", "y") + sumOfSquares("y");
+    const auto step = [&](const char* fuse) {
+      return smallStep(graph, 20, {"w", "b", "column"}, {1, {{"pass.fuse_pointwise", fuse}}, {}});
+    };
+    const auto on = step("on"), off = step("off");
+    ASSERT_TRUE(on) << on.error().message;
+    ASSERT_TRUE(off) << off.error().message;
+    EXPECT_GE(on->running.count("Pointwise") ? on->running.at("Pointwise") : 0, 2u);
+    EXPECT_EQ(on->running.count("GeluGrad"), 0u) << low;
+    EXPECT_LT(on->instructions, off->instructions);
+    EXPECT_NEAR(on->loss, off->loss, 1e-6);
+    for (const char* name : {"w", "b", "column"})
+      for (std::size_t i = 0; i < off->gradients.at(name).size(); ++i)
+        EXPECT_NEAR(on->gradients.at(name)[i], off->gradients.at(name)[i], 1e-7) << low << ' ' << name << ' ' << i;
+  }
+}
+
 }  // namespace
 }  // namespace stepscope
