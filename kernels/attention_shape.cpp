@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -39,14 +40,25 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
   second.permB = attrs.integers("permV");
   second.permY = attrs.integers("permY");
   SS_ASSIGN(s.context, matMulShape(probabilities, v, second));
-  const std::int64_t heads = s.heads();
-  if (elementCount(q) != heads * s.m() * s.d() || elementCount(k) != heads * s.n() * s.d() ||
-      elementCount(v) != heads * s.n() * s.e())
-    return fail(ErrorCode::kInvalidArgument, fmt::format("attention: q {}, k {}, v {}; expected equal leading extents",
-                                                         dimsText(q), dimsText(k), dimsText(v)));
+  // The innermost leading axes along which k and v have one element.
+  const auto extentOf = [](const Dims& dims, const Dims& perm, std::size_t i) {
+    return dims[perm.empty() ? i : static_cast<std::size_t>(perm[i])];
+  };
+  const Dims permK = attrs.integers("permK"), permV = attrs.integers("permV");
+  for (std::size_t i = s.scores.batch.size(); i-- > 0;) {
+    if (extentOf(k, permK, i) != 1 || extentOf(v, permV, i) != 1) break;
+    s.shared *= s.scores.batch[i];
+  }
+  const std::int64_t heads = s.heads(), own = heads / std::max<std::int64_t>(1, s.shared);
+  if (elementCount(q) != heads * s.m() * s.d() || elementCount(k) != own * s.n() * s.d() ||
+      elementCount(v) != own * s.n() * s.e())
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("attention: q {}, k {}, v {}; expected equal leading extents, or 1 along the innermost of k and v",
+                    dimsText(q), dimsText(k), dimsText(v)));
   s.maskLead.assign(s.scores.batch.size(), 0);
   if (mask) {
-    const Dims own = rowMajorStrides(*mask);
+    const Dims ownStrides = rowMajorStrides(*mask);
     Dims strides(probabilities.size(), 0);
     if (mask->size() > probabilities.size())
       return fail(ErrorCode::kInvalidArgument,
@@ -56,13 +68,16 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
       if ((*mask)[i] != 1 && (*mask)[i] != probabilities[lead + i])
         return fail(ErrorCode::kInvalidArgument,
                     fmt::format("attention: mask {} does not broadcast to {}", dimsText(*mask), dimsText(probabilities)));
-      strides[lead + i] = (*mask)[i] == 1 ? 0 : own[i];
+      strides[lead + i] = (*mask)[i] == 1 ? 0 : ownStrides[i];
     }
     s.maskLead.assign(strides.begin(), strides.end() - 2);
     s.maskRow = strides[strides.size() - 2];
     s.maskColumn = strides.back();
   }
   s.scale = attrs.real("scale", 1.0F);
+  s.softcap = attrs.real("softcap", 0.0F);
+  if (!(s.softcap >= 0))
+    return fail(ErrorCode::kInvalidArgument, fmt::format("attention: softcap is {}; expected 0 or more", s.softcap));
   s.fill = attrs.real("fill", 0.0F);
   s.invert = attrs.integer("invert", 0) != 0;
   s.safe = attrs.integer("safe", 0) != 0;

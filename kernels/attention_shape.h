@@ -1,9 +1,11 @@
-// Extents, strides and settings of attention: y = P · v, P = softmax(scale · q · k^T + mask) row by row.
+// Extents, strides and settings of attention: y = P · v, P = softmax(cap(scale · q · k^T) + mask) row by row, where cap(x)
+// is softcap · tanh(x / softcap), or x where softcap is 0.
 //
 // Operands are stored in any order of their axes: permQ, permK, permV (ONNX Transpose's `perm`) give q [lead.., m, d],
 // k [lead.., n, d] and v [lead.., n, e]; the result [lead.., m, e] is stored with its axes in the order permY. An absent
-// permutation changes nothing. Leading axes (batch, heads) are equal.
-// Source     ONNX Attention-23; FlashAttention (Dao et al., 2022) for what the backward pass computes again.
+// permutation changes nothing. Leading axes (batch, heads) are equal, but k and v may have one element along the innermost
+// of them: as many heads of q, one after the other, share keys and values (grouped heads). Source     ONNX Attention-23;
+// FlashAttention (Dao et al., 2022) for what the backward pass computes again.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,10 @@ struct AttentionShape {
   Dims maskLead;        // stride of the mask per leading axis, in elements; 0 where it is broadcast
   std::int64_t maskRow = 0, maskColumn = 0;
 
+  std::int64_t shared = 1;  // heads that have keys and values in common
+
   float scale = 1;
+  float softcap = 0;    // 0: scores are not bounded
   float fill = 0;       // of a bool mask: the score where the mask drops
   bool invert = false;  // a bool mask drops where it is true
   bool safe = false;    // a row whose scores are all -inf gives zeros instead of NaN
@@ -34,7 +39,7 @@ struct AttentionShape {
 };
 
 // `mask`: extents of the mask, empty pointer for none. Errors: ranks below 2, permutations that are none of the axes,
-// extents that do not fit, a mask that does not broadcast to [lead.., m, n], a share outside [0, 1).
+// extents that do not fit, a mask that does not broadcast to [lead.., m, n], a share outside [0, 1), a softcap below 0.
 Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& v, const Dims* mask,
                                       const Attributes& attrs);
 

@@ -33,7 +33,8 @@ struct Attention {
   std::int64_t m = 0, n = 0;
   int d = 0, e = 0;
   Strides strides[kOperands];
-  float scale = 1, fill = 0;
+  int shared = 1;  // heads that have keys and values in common
+  float scale = 1, fill = 0, softcap = 0;
   bool bools = false, invert = false, safe = false;
   bool drops = false;  // dropout
   float threshold = 0, keptScale = 1;
@@ -74,9 +75,16 @@ SS_DEVICE bool isDropped(const Attention& s, const Masks& masks, std::int64_t be
   return s.bools && (static_cast<std::uint8_t>(masks.kept[begin + i * s.strides[kMask].row + j * s.strides[kMask].column]) !=
                      0) == s.invert;
 }
+// The score, bounded and masked; `slope`: of what is bounded by the scaled product.
 SS_DEVICE float scoreOf(const Attention& s, const Masks& masks, std::int64_t begin, std::int64_t i, std::int64_t j,
-                        float product) {
-  const float score = product * s.scale;
+                        float product, float& slope) {
+  float score = product * s.scale;
+  slope = 1;
+  if (s.softcap > 0) {
+    const float bent = tanhf(score / s.softcap);
+    score = s.softcap * bent;
+    slope = 1.0F - bent * bent;
+  }
   if (masks.added.present()) return score + masks.added[begin + i * s.strides[kMask].row + j * s.strides[kMask].column];
   return isDropped(s, masks, begin, i, j) ? s.fill : score;
 }
@@ -119,8 +127,8 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
       const int row = warp * kRowsOfWarp + r;
       const std::int64_t i = firstRow + row, j = from + lane;
       if (i >= s.m) continue;  // the whole warp
-      float score = kLowest;
-      if (j < s.n) score = scoreOf(s, masks, at[kMask], i, j, dot(qs, row, kMostWidth, ks, lane, kPitch, s.d));
+      float score = kLowest, slope = 1;
+      if (j < s.n) score = scoreOf(s, masks, at[kMask], i, j, dot(qs, row, kMostWidth, ks, lane, kPitch, s.d), slope);
       const float largest = Larger::of(max[r], joinWarp<Larger>(score));
       // While all scores are -inf there is nothing to divide by.
       const float p = j < s.n && largest != kLowest ? expf(score - largest) : 0.0F;
@@ -157,13 +165,14 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
 // What the gradient makes of one score.
 struct Slope {
   float p = 0, dp = 0;  // the probability, and the gradient of what it is after dropout
+  float bend = 1;       // of the bounded score
 };
 template <typename A, typename B, typename C, typename D>
 SS_DEVICE Slope slopeOf(const Attention& s, const RandomKey& drawn, const Masks& masks, std::int64_t begin,
                         std::int64_t head, std::int64_t i, std::int64_t j, float max, float factor, const A& qRows, int qRow,
                         const B& kRows, int kRow, const C& dyRows, const D& vRows) {
   Slope slope;
-  const float score = scoreOf(s, masks, begin, i, j, dot(qRows, qRow, kPitch, kRows, kRow, kPitch, s.d));
+  const float score = scoreOf(s, masks, begin, i, j, dot(qRows, qRow, kPitch, kRows, kRow, kPitch, s.d), slope.bend);
   slope.p = expf(score - max) * factor;
   slope.dp = dot(dyRows, qRow, kPitch, vRows, kRow, kPitch, s.e) * keptFactor(s, drawn, head, i, j);
   return slope;
@@ -205,7 +214,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
           continue;
         }
         const bool none = j >= s.n || isDropped(s, masks, at[kMask], i, j);
-        ds[row * kTile + lane] = none ? 0.0F : slope.p * (slope.dp - sums[r]) * s.scale;
+        ds[row * kTile + lane] = none ? 0.0F : slope.p * (slope.dp - sums[r]) * slope.bend * s.scale;
         gpu::syncWarp();
         for (int o = 0; o < kOwn; ++o) {
           const int c = lane + 32 * o;
@@ -231,7 +240,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
   }
 }
 
-// dk: [heads, n, d], dv: [heads, n, e]. One block per kRows keys; a lane has one row of q.
+// dk: [heads / shared, n, d], dv: [heads / shared, n, e]. One block per kRows keys; a lane has one row of q.
 SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statistics, Global<const float> q,
                               Global<const float> k, Global<const float> v, Masks masks, Global<const float> dots,
                               Global<float> dk, Global<float> dv, Attention s) {
@@ -241,45 +250,50 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
   SS_SHARED(float, dys, kTile* kPitch);
   SS_SHARED(float, ps, kRows* kTile);
   SS_SHARED(float, ds, kRows* kTile);
-  const std::int64_t pieces = (s.n + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
+  const std::int64_t pieces = (s.n + kRows - 1) / kRows, firstHead = gpu::blockIndex() / pieces * s.shared,
                      firstKey = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
   const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
-  s.heads.offsets(head, at);
+  s.heads.offsets(firstHead, at);
   loadRows(ks, kPitch, k, at[kK], firstKey, s.n, kRows, s.d, s.strides[kK]);
   loadRows(vs, kPitch, v, at[kV], firstKey, s.n, kRows, s.e, s.strides[kV]);
   float toK[kRowsOfWarp][kOwn] = {}, toV[kRowsOfWarp][kOwn] = {};
-  for (std::int64_t from = 0; from < s.m; from += kTile) {
-    loadRows(qs, kPitch, q, at[kQ], from, s.m, kTile, s.d, s.strides[kQ]);
-    loadRows(dys, kPitch, dy, at[kY], from, s.m, kTile, s.e, s.strides[kY]);
-    gpu::syncThreads();
-    for (int r = 0; r < kRowsOfWarp; ++r) {
-      const int row = warp * kRowsOfWarp + r;
-      const std::int64_t j = firstKey + row, i = from + lane;
-      if (j >= s.n) continue;
-      float p = 0, slopeOfScore = 0;
-      if (i < s.m) {
-        const Slope slope = slopeOf(s, drawn, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
-                                    statistics[2 * (head * s.m + i) + 1], qs, lane, ks, row, dys, vs);
-        p = slope.p * keptFactor(s, drawn, head, i, j);
-        if (!isDropped(s, masks, at[kMask], i, j)) slopeOfScore = slope.p * (slope.dp - dots[head * s.m + i]) * s.scale;
-      }
-      ps[row * kTile + lane] = p;
-      ds[row * kTile + lane] = slopeOfScore;
-      gpu::syncWarp();
-      for (int o = 0; o < kOwn; ++o) {
-        const int c = lane + 32 * o;
-        float key = toK[r][o], value = toV[r][o];
-        for (int t = 0; t < kTile && from + t < s.m; ++t) {
-          if (c < s.d) key += ds[row * kTile + t] * qs[t * kPitch + c];
-          if (c < s.e) value += ps[row * kTile + t] * dys[t * kPitch + c];
+  for (int other = 0; other < s.shared; ++other) {
+    const std::int64_t head = firstHead + other;
+    s.heads.offsets(head, at);
+    for (std::int64_t from = 0; from < s.m; from += kTile) {
+      loadRows(qs, kPitch, q, at[kQ], from, s.m, kTile, s.d, s.strides[kQ]);
+      loadRows(dys, kPitch, dy, at[kY], from, s.m, kTile, s.e, s.strides[kY]);
+      gpu::syncThreads();
+      for (int r = 0; r < kRowsOfWarp; ++r) {
+        const int row = warp * kRowsOfWarp + r;
+        const std::int64_t j = firstKey + row, i = from + lane;
+        if (j >= s.n) continue;
+        float p = 0, slopeOfScore = 0;
+        if (i < s.m) {
+          const Slope slope = slopeOf(s, drawn, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
+                                      statistics[2 * (head * s.m + i) + 1], qs, lane, ks, row, dys, vs);
+          p = slope.p * keptFactor(s, drawn, head, i, j);
+          if (!isDropped(s, masks, at[kMask], i, j))
+            slopeOfScore = slope.p * (slope.dp - dots[head * s.m + i]) * slope.bend * s.scale;
         }
-        toK[r][o] = key;
-        toV[r][o] = value;
+        ps[row * kTile + lane] = p;
+        ds[row * kTile + lane] = slopeOfScore;
+        gpu::syncWarp();
+        for (int o = 0; o < kOwn; ++o) {
+          const int c = lane + 32 * o;
+          float key = toK[r][o], value = toV[r][o];
+          for (int t = 0; t < kTile && from + t < s.m; ++t) {
+            if (c < s.d) key += ds[row * kTile + t] * qs[t * kPitch + c];
+            if (c < s.e) value += ps[row * kTile + t] * dys[t * kPitch + c];
+          }
+          toK[r][o] = key;
+          toV[r][o] = value;
+        }
       }
+      gpu::syncThreads();
     }
-    gpu::syncThreads();
   }
   for (int r = 0; r < kRowsOfWarp; ++r) {
     const std::int64_t j = firstKey + warp * kRowsOfWarp + r;
@@ -317,7 +331,8 @@ Result<Attention> attentionOf(const KernelSpec& spec, std::size_t first) {
                                              shape.context.yStrides[a], shape.maskLead[a]};
     if (!s.heads.add(shape.scores.batch[a], strides)) return notTaken(spec, "more than eight leading axes");
   }
-  s.scale = shape.scale, s.fill = shape.fill;
+  s.scale = shape.scale, s.fill = shape.fill, s.softcap = shape.softcap;
+  s.shared = static_cast<int>(shape.shared);
   s.bools = masked && in[first + 3].dtype == DType::kBool;
   s.invert = shape.invert, s.safe = shape.safe;
   s.drops = shape.dropout > 0;
@@ -373,9 +388,9 @@ Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
                    kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),
                    masks, gpu.out<float>(0), gpu.room<float>(0, rows), s));
     masks = masksOf(gpu, s, 5);  // operands belong to one launch
-    return gpu.run("attention gradient: keys", gpu::function<attendGradKeys>, heads * blocksFor(s.n, kRows), kBlockThreads,
-                   gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4), masks,
-                   gpu.readRoom<float>(0, rows), gpu.out<float>(1), gpu.out<float>(2), s);
+    return gpu.run("attention gradient: keys", gpu::function<attendGradKeys>, heads / s.shared * blocksFor(s.n, kRows),
+                   kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),
+                   masks, gpu.readRoom<float>(0, rows), gpu.out<float>(1), gpu.out<float>(2), s);
   };
   return makeLaunched("attention in tiles", body, static_cast<std::size_t>(rows) * sizeof(float), determinismOf(shape));
 }

@@ -21,7 +21,10 @@ Result<std::optional<Operands>> operandsOf(ShapeContext& c, std::size_t first) {
     return c.error("q " + shapeText(o.q) + ", k " + shapeText(o.k) + ", v " + shapeText(o.v) +
                    "; expected the same rank, 2 or more");
   const std::size_t lead = o.q.size() - 2;
-  for (std::size_t i = 0; i < lead; ++i) {
+  // One element of k and v for all heads along the innermost leading axes.
+  std::size_t apart = lead;
+  while (apart > 0 && o.k[apart - 1] == Dim(1) && o.v[apart - 1] == Dim(1)) --apart;
+  for (std::size_t i = 0; i < apart; ++i) {
     SS_TRY(c.unify(o.q[i], o.k[i], "leading extents of q and k"));
     SS_TRY(c.unify(o.q[i], o.v[i], "leading extents of q and v"));
   }
@@ -73,8 +76,10 @@ Status maskGradient(GradientContext& g) {
   for (std::size_t i = 0; i < permY.size(); ++i) back[static_cast<std::size_t>(permY[i])] = static_cast<std::int64_t>(i);
   const ValueId q = turned(g.x(0), attrs.integers("permQ")), k = turned(g.x(1), attrs.integers("permK")),
                 v = turned(g.x(2), attrs.integers("permV")), dy = permY.empty() ? g.dy(0) : g.transpose(g.dy(0), back);
-  const ValueId products =
+  ValueId products =
       g.internal("BatchedMatMul", {q, k}, {{"transB", std::int64_t{1}}, {"alpha", attrs.real("scale", 1.0F)}});
+  if (const auto cap = static_cast<double>(attrs.real("softcap", 0.0F)); cap > 0)
+    products = g.mul(g.op("Tanh", {g.mul(products, 1 / cap)}), cap);
   const ValueId p = g.op("Softmax", {g.add(products, g.x(3))}, {{"axis", std::int64_t{-1}}});
   const ValueId dp = g.internal("BatchedMatMul", {dy, v}, {{"transB", std::int64_t{1}}});
   g.setGradient(3, g.reduceTo(g.internal("SoftmaxGrad", {dp, p}, {{"axis", std::int64_t{-1}}}), g.x(3)));
@@ -121,8 +126,9 @@ constexpr OpDef kFusedAttentionOp{
     .name = "FusedAttention",
     .domain = kInternalDomain,
     .doc =
-        "q, k, v, mask? → y = (D(softmax(scale · q^permQ · (k^permK)^T + mask)) · v^permV)^permY, log of the sum of "
-        "exponentials of every row?; a bool mask puts `fill` where it is `invert` (0); `safe`: rows that are all -inf give "
+        "q, k, v, mask? → y = (D(softmax(cap(scale · q^permQ · (k^permK)^T) + mask)) · v^permV)^permY, log of the sum of "
+        "exponentials of every row?; cap(x) = softcap tanh(x / softcap); k and v may have one element along the innermost "
+        "leading axes; a bool mask puts `fill` where it is `invert` (0); `safe`: rows that are all -inf give "
         "zeros; D drops the share `dropout`.",
     .inputs = {3, 4},
     .outputs = {1, 2},

@@ -2,10 +2,11 @@
 //
 // Algorithm   FlashAttention-2 (Dao, 2023) with whole rows of scores, so that a softmax is computed as it is elsewhere: no
 //             running maximum.
-// Forward     A tile: S = scale q k^T + mask, y = softmax(S) v; the maximum and 1 / sum of every row are kept.
-// Gradient    Tile by tile, a head by one thread: P = exp(S - maximum) / sum, dv += (P D)^T dy, dP = (dy v^T) D,
+// Forward     A tile: S = cap(scale q k^T) + mask, y = softmax(S) v; the maximum and 1 / sum of every row are kept.
+// Gradient    Tile by tile, heads that share keys by one thread: P = exp(S - maximum) / sum, dv += (P D)^T dy, dP = (dy v^T)
+// D,
 //             dS = P (dP - rowsum(P dP)), dq = scale dS k, dk += scale dS^T q. D: the factors of dropout, drawn again.
-// Memory      m x n is never stored: one tile per thread forward, two and the bytes of D backward.
+// Memory      m x n is never stored: one tile per thread forward, two and the bytes of D backward, three with a softcap.
 // Masks       Columns at either end that the mask drops in every row of a tile are not computed (causal masks, padding):
 //             their P is exactly 0. What only they hold, NaN included, does not reach the result.
 #include <algorithm>
@@ -53,6 +54,27 @@ SS_CLONES void fillRow(const std::uint8_t* mask, std::int64_t step, bool invert,
     const float own = x[j];
     x[j] = static_cast<std::int32_t>(mask[j] != 0) != dropped ? own : value;
   }
+}
+
+// x = cap tanh(x / cap); its slope, where there is room for it.
+SS_CLONES void capRow(float cap, float* x, float* slope, std::int64_t n) {
+  const float inverse = 1 / cap;
+  if (slope == nullptr) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j) x[j] = cap * tanhOf(x[j] * inverse);
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < n; ++j) {
+    const float bent = tanhOf(x[j] * inverse);
+    x[j] = cap * bent;
+    slope[j] = 1 - bent * bent;
+  }
+}
+
+SS_CLONES void multiplyRow(const float* factors, float* x, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < n; ++j) x[j] *= factors[j];
 }
 
 SS_CLONES float largestOf(const float* x, std::int64_t n) {
@@ -200,12 +222,14 @@ class AttentionPlan {
     return kept;
   }
 
-  // scores [tile, columns], row-major with `columns.size()` floats to a row.
+  // scores [tile, columns], row-major with `columns.size()` floats to a row. `slopes`: as large, of bounded scores by the
+  // products; null where they are not wanted.
   dnnl_status_t scores(const Operand& q, const Operand& k, const TensorView* mask, std::int64_t head, Range tile,
-                       Range columns, float* x) const {
+                       Range columns, float* x, float* slopes = nullptr) const {
     const Operand some{k.data + columns.begin * k.column, k.row, k.column};
     const dnnl_status_t status =
         multiply(tile.size(), columns.size(), s_.d(), s_.scale, q.rowsFrom(tile.begin), some, 0, {x, columns.size(), 1});
+    if (s_.softcap > 0 && status == dnnl_success) capRow(s_.softcap, x, slopes, tile.size() * columns.size());
     if (!mask || status != dnnl_success) return status;
     for (std::int64_t i = 0; i < tile.size(); ++i) {
       float* row = x + i * columns.size();
@@ -330,6 +354,7 @@ class AttentionGradKernel final : public Kernel {
     tile_ = layout_.add(elements * sizeof(float));
     other_ = layout_.add(elements * sizeof(float));
     if (p_.shape().dropout > 0) kept_ = layout_.add(elements);
+    if (p_.shape().softcap > 0) slopes_ = layout_.add(elements * sizeof(float));
   }
   std::size_t workspaceBytes() const override { return layout_.size() * static_cast<std::size_t>(p_.threads()); }
   std::string implementation() const override { return "attention tiles, onednn sgemm"; }
@@ -339,23 +364,26 @@ class AttentionGradKernel final : public Kernel {
     const ThreadScope scope(1);
     DnnlFailure failure;
 #pragma omp parallel for schedule(dynamic) num_threads(p_.threads())
-    for (std::int64_t head = 0; head < p_.shape().heads(); ++head)
+    for (std::int64_t group = 0; group < p_.shape().heads() / p_.shape().shared; ++group)
       failure.note(
-          this->head(call, head, call.workspace.data() + static_cast<std::size_t>(omp_get_thread_num()) * layout_.size()));
+          this->group(call, group, call.workspace.data() + static_cast<std::size_t>(omp_get_thread_num()) * layout_.size()));
     return failure.status("attention gradient");
   }
 
  private:
-  dnnl_status_t head(const KernelCall& call, std::int64_t head, std::byte* workspace) const {
+  // Heads that share keys and values.
+  dnnl_status_t group(const KernelCall& call, std::int64_t group, std::byte* workspace) const {
     const AttentionShape& s = p_.shape();
-    const Strided<float> dk{output(call, 1) + s.scores.bOffset(head), s.scores.bRow, s.scores.bColumn},
-        dv{output(call, 2) + s.context.bOffset(head), s.context.bRow, s.context.bColumn};
+    const std::int64_t first = group * s.shared;
+    const Strided<float> dk{output(call, 1) + s.scores.bOffset(first), s.scores.bRow, s.scores.bColumn},
+        dv{output(call, 2) + s.context.bOffset(first), s.context.bRow, s.context.bColumn};
     clear(dk, s.d(), s.n());
     clear(dv, s.n(), s.e());
-    for (std::int64_t begin = 0; begin < s.m(); begin += p_.rows())
-      if (const auto status = tile(call, head, {begin, std::min(s.m(), begin + p_.rows())}, workspace, dk, dv);
-          status != dnnl_success)
-        return status;
+    for (std::int64_t head = first; head < first + s.shared; ++head)
+      for (std::int64_t begin = 0; begin < s.m(); begin += p_.rows())
+        if (const auto status = tile(call, head, {begin, std::min(s.m(), begin + p_.rows())}, workspace, dk, dv);
+            status != dnnl_success)
+          return status;
     return dnnl_success;
   }
 
@@ -373,12 +401,13 @@ class AttentionGradKernel final : public Kernel {
     const std::int64_t width = columns.size(), rows = tile.size();
     auto *p = reinterpret_cast<float*>(workspace + tile_), *other = reinterpret_cast<float*>(workspace + other_);
     auto* kept = reinterpret_cast<std::uint8_t*>(workspace + kept_);
+    auto* slopes = s.softcap > 0 ? reinterpret_cast<float*>(workspace + slopes_) : nullptr;
     const Operand q = p_.query(call, 2, head).rowsFrom(tile.begin), k = p_.keys(call, 3, head),
                   v = p_.values(call, 4, head).rowsFrom(columns.begin);
     const Operand dy{input(call, 0) + s.context.yOffset(head) + tile.begin * s.context.yRow, s.context.yRow,
                      s.context.yColumn};
     const float* statistics = input(call, 1) + 2 * (head * s.m() + tile.begin);
-    auto status = p_.scores(p_.query(call, 2, head), k, mask, head, tile, columns, p);
+    auto status = p_.scores(p_.query(call, 2, head), k, mask, head, tile, columns, p, slopes);
     if (status != dnnl_success) return status;
     for (std::int64_t i = 0; i < rows; ++i) {
       powersOf(statistics[2 * i], p + i * width, width);
@@ -398,6 +427,7 @@ class AttentionGradKernel final : public Kernel {
       if (s.dropout > 0) keepRow(kept + i * width, p_.keptFactor(), dp, width);
       const double dot = sumInBlocks(width, [&](std::int64_t at, std::int64_t n) { return dotOf(pRow + at, dp + at, n); });
       scoreGradient(pRow, static_cast<float>(dot), dp, width);
+      if (slopes != nullptr) multiplyRow(slopes + i * width, dp, width);
       p_.stopAtDropped(mask, head, tile.begin + i, columns, dp);
     }
     const Operand ds{other, width, 1}, someKeys{k.data + columns.begin * k.column, k.row, k.column};
@@ -411,7 +441,7 @@ class AttentionGradKernel final : public Kernel {
 
   AttentionPlan p_;
   WorkspaceLayout layout_;  // of one thread
-  std::size_t tile_ = 0, other_ = 0, kept_ = 0;
+  std::size_t tile_ = 0, other_ = 0, kept_ = 0, slopes_ = 0;
 };
 
 }  // namespace

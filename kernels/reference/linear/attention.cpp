@@ -46,13 +46,23 @@ struct Mask {
   }
 };
 
+// `slopes`: of the score by the scaled product, where somebody asks for them.
 template <typename T>
-void scoresOf(const Head<T>& head, const Mask& mask, std::int64_t i, std::vector<double>& row) {
+void scoresOf(const Head<T>& head, const Mask& mask, std::int64_t i, std::vector<double>& row,
+              std::vector<double>* slopes = nullptr) {
   const AttentionShape& s = head.s;
+  const auto cap = static_cast<double>(s.softcap);
   for (std::int64_t j = 0; j < s.n(); ++j) {
     double sum = 0;
     for (std::int64_t c = 0; c < s.d(); ++c) sum += head.qAt(i, c) * head.kAt(j, c);
-    row[static_cast<std::size_t>(j)] = mask.apply<T>(s, sum * static_cast<double>(s.scale), i, j);
+    double score = sum * static_cast<double>(s.scale), slope = 1;
+    if (cap > 0) {
+      const double bent = std::tanh(score / cap);
+      score = cap * bent;
+      slope = 1 - bent * bent;
+    }
+    if (slopes) (*slopes)[static_cast<std::size_t>(j)] = slope;
+    row[static_cast<std::size_t>(j)] = mask.apply<T>(s, score, i, j);
   }
 }
 
@@ -121,7 +131,8 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
   const bool known = dispatchFloat(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     const auto n = static_cast<std::size_t>(s.n());
-    std::vector<double> p(n), dp(n), dk(n * static_cast<std::size_t>(s.d())), dv(n * static_cast<std::size_t>(s.e()));
+    std::vector<double> p(n), dp(n), slopes(n), dk(n * static_cast<std::size_t>(s.d())),
+        dv(n * static_cast<std::size_t>(s.e()));
     const auto* dy = static_cast<const T*>(call.inputs[0].data);
     const TensorView& statistics = call.inputs[1];
     auto *dqAll = static_cast<T*>(call.outputs[0].data), *dkAll = static_cast<T*>(call.outputs[1].data),
@@ -133,12 +144,14 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
       const Mask mask{call.inputPresent(5) ? &call.inputs[5] : nullptr, s.maskOffset(h)};
       const T* dOut = dy + s.context.yOffset(h);
       T* dq = dqAll + s.scores.aOffset(h);
-      std::fill(dk.begin(), dk.end(), 0.0);
-      std::fill(dv.begin(), dv.end(), 0.0);
+      if (h % s.shared == 0) {
+        std::fill(dk.begin(), dk.end(), 0.0);
+        std::fill(dv.begin(), dv.end(), 0.0);
+      }
       for (std::int64_t i = 0; i < s.m(); ++i) {
         const std::int64_t at = 2 * (h * s.m() + i);
         const double max = elementAsDouble(statistics, at), factor = elementAsDouble(statistics, at + 1);
-        scoresOf(head, mask, i, p);
+        scoresOf(head, mask, i, p, &slopes);
         double dot = 0;
         for (std::int64_t j = 0; j < s.n(); ++j) {
           const auto at2 = static_cast<std::size_t>(j);
@@ -155,7 +168,7 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
         }
         for (std::int64_t j = 0; j < s.n(); ++j) {
           const auto at2 = static_cast<std::size_t>(j);
-          dp[at2] = mask.drops(s, i, j) ? 0 : p[at2] * (dp[at2] - dot) * static_cast<double>(s.scale);
+          dp[at2] = mask.drops(s, i, j) ? 0 : p[at2] * (dp[at2] - dot) * slopes[at2] * static_cast<double>(s.scale);
         }
         for (std::int64_t c = 0; c < s.d(); ++c) {
           double sum = 0;
@@ -167,6 +180,7 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
           dq[i * s.scores.aRow + c * s.scores.aColumn] = static_cast<T>(sum);
         }
       }
+      if ((h + 1) % s.shared != 0) continue;
       T* dkHead = dkAll + s.scores.bOffset(h);
       T* dvHead = dvAll + s.context.bOffset(h);
       for (std::int64_t j = 0; j < s.n(); ++j) {

@@ -48,6 +48,20 @@ void addAttention(std::vector<OpExample>& all) {
             with(heads, {{"fill", -std::numeric_limits<float>::infinity()}, {"safe", kOne}}));
   attention("inverted", {q, k, v, causal}, with(heads, {{"fill", -1.0F}, {"invert", kOne}}));
   attention("dropout", {q, k, v, causal}, with(heads, {{"fill", -1e4F}, {"dropout", 0.25F}}));
+  attention("bounded", {q, k, v, In::random({4, 6})}, with(heads, {{"softcap", 0.7F}}));
+  attention("bounded_and_causal", {q, k, v, causal}, with(heads, {{"softcap", 2.0F}, {"fill", -3.4e38F}}));
+  // Three groups of two heads, which share keys and values; all heads share them.
+  const Attributes groups{{"permQ", Ints{0, 2, 3, 1, 4}},
+                          {"permK", Ints{0, 2, 3, 1, 4}},
+                          {"permV", Ints{0, 2, 3, 1, 4}},
+                          {"permY", Ints{0, 3, 1, 2, 4}},
+                          {"scale", 0.5F}};
+  const In grouped = In::random({2, 4, 3, 2, 5}), sharedK = In::random({2, 6, 3, 1, 5}),
+           sharedV = In::random({2, 6, 3, 1, 4});
+  attention("groups", {grouped, sharedK, sharedV}, groups);
+  attention("groups_bounded", {grouped, sharedK, sharedV, causal}, with(groups, {{"softcap", 1.5F}, {"fill", -1e30F}}));
+  attention("groups_dropped", {grouped, sharedK, sharedV, causal}, with(groups, {{"fill", -1e4F}, {"dropout", 0.25F}}));
+  attention("one_key_head", {In::random({3, 2, 4, 5}), In::random({1, 1, 6, 5}), In::random({1, 1, 6, 4})}, {});
   // Several tiles of rows and more draws than one block. In f64 the finite differences of so many elements take too long.
   all.push_back({"FusedAttention_tiles",
                  "stepscope",
