@@ -48,6 +48,7 @@ PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* paren
   columns_->addWidget(middle_);
   columns_->addWidget(group(Area::kRight));
   columns_->setStretchFactor(1, 1);
+  connect(columns_, &QSplitter::splitterMoved, this, &PanelBoard::keepColumns);
   middle_->setStretchFactor(0, 1);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -99,6 +100,7 @@ void PanelBoard::apply(const ViewLayout& layout) {
   const bool placing = !awaited_.isEmpty();
   awaited_.clear();
   sizes_ = layout;
+  leftWidth_ = rightWidth_ = 0;
   // What stays in its area is left alone: a widget that changes its parent is styled anew with all it holds.
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     for (const QString& id : groups_[i]->ids()) {
@@ -164,8 +166,6 @@ ViewLayout PanelBoard::present(const QString& name) const {
     const double found = sum > 0 ? static_cast<double>(sizes[index]) / sum : 0;
     return found >= 0.05 && found <= 0.8 ? found : fallback;
   };
-  layout.left = share(columns_, 0, layout.left);
-  layout.right = share(columns_, 2, layout.right);
   layout.bottom = share(middle_, 1, layout.bottom);
   layout.centre = share(centre_, 0, layout.centre);
   return layout;
@@ -180,17 +180,41 @@ void PanelBoard::applySizes() {
   if (width() < 200) return;
   sized_ = true;
   const int w = width(), h = height();
-  // In a small window a share is too little for a table: its columns need what they need.
-  const int least = std::min(w / 4, 25 * Metrics::current().unit);
-  const int left = std::max(least, qRound(w * sizes_.left)), right = std::max(least, qRound(w * sizes_.right));
-  columns_->setSizes({left, w - left - right, right});
+  applyColumns();
   middle_->setSizes({qRound(h * (1 - sizes_.bottom)), qRound(h * sizes_.bottom)});
   centre_->setSizes({qRound(w * sizes_.centre), qRound(w * (1 - sizes_.centre))});
 }
 
+void PanelBoard::applyColumns() {
+  const int w = width();
+  // In a small window a share is too little for a table: its columns need what they need.
+  const int least = std::min(w / 4, 25 * Metrics::current().unit);
+  const auto column = [&](int dragged, double share) {
+    return dragged > 0 ? std::min(dragged, w * 2 / 5) : std::max(least, qRound(w * share));
+  };
+  const int left = column(leftWidth_, sizes_.left), right = column(rightWidth_, sizes_.right);
+  columns_->setSizes({left, w - left - right, right});
+}
+
+void PanelBoard::keepColumns() {
+  const QList<int> now = columns_->sizes();
+  const auto keep = [&](int size, int* width, double* share) {
+    const double found = static_cast<double>(size) / columns_->width();
+    if (found < 0.05 || found > 0.8) return;  // a column that is hidden, or alone
+    *width = size;
+    *share = found;
+  };
+  keep(now[0], &leftWidth_, &sizes_.left);
+  keep(now[2], &rightWidth_, &sizes_.right);
+}
+
+// A panel beside the views takes their room and gives it back: the columns are what they were then.
 void PanelBoard::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  if (!sized_ || !isVisible()) applySizes();
+  if (!sized_ || !isVisible())
+    applySizes();
+  else if (event->size().width() != event->oldSize().width())
+    applyColumns();
 }
 
 View* PanelBoard::find(const QString& id) const {

@@ -63,6 +63,8 @@ class PanelBoard : public QWidget {
   void placeAwaited();
   void hideEmptyGroups();
   void applySizes();
+  void applyColumns();
+  void keepColumns();
   void openTabMenu(const QString& id, const QPoint& globalPos);
 
   std::function<View*(const QString&)> make_;
@@ -73,7 +75,8 @@ class PanelBoard : public QWidget {
   QSplitter* middle_;
   QSplitter* centre_;
   ViewLayout sizes_;
-  QStringList awaited_;  // views of `sizes_` that are not made yet
+  int leftWidth_ = 0, rightWidth_ = 0;  // of the columns as the user dragged them; 0: as the layout has them
+  QStringList awaited_;                 // views of `sizes_` that are not made yet
   bool sized_ = false;
   QString active_;
 };

@@ -5,10 +5,12 @@
 #include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
+#include <QSplitter>
 #include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
 
+#include "app/workbench/panel_board.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -44,6 +46,39 @@ class SetUpTest : public QObject {
   void initTestCase() {
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  // The set-up takes room from the columns beside the graph; when it goes they have it back, as the layout or the user
+  // wants.
+  void columnsComeBackWhenTheSetUpGoes() {
+    WindowDriver w({1280, 800});
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    auto* board = w->findChild<PanelBoard*>();
+    QVERIFY(w.loop().wait([&] { return board->isVisible() && board->width() < 700; }));
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    const auto widthOf = [&](const char* id) { return w.view(QLatin1String(id))->parentWidget()->width(); };
+    const auto least = [&] { return std::min(board->width() / 4, 25 * Metrics::current().unit) - 2; };
+    QVERIFY(w.loop().wait([&] { return board->width() > 1200; }));
+    QVERIFY2(widthOf("instructions") >= least(), qPrintable(QString::number(widthOf("instructions"))));
+    QVERIFY2(widthOf("tensors") >= least(), qPrintable(QString::number(widthOf("tensors"))));
+
+    // Dragged wider, a column stays so through the next set-up.
+    auto* handle = board->findChild<QSplitter*>()->handle(1);
+    w.loop().act([&] {
+      const QPoint from = handle->rect().center();
+      QTest::mousePress(handle, Qt::LeftButton, {}, from);
+      QTest::mouseMove(handle, from + QPoint(40, 0));
+      QTest::mouseRelease(handle, Qt::LeftButton, {}, from + QPoint(40, 0));
+    });
+    const int dragged = widthOf("instructions");
+    QVERIFY2(dragged >= least() + 30, qPrintable(QString::number(dragged)));
+    QVERIFY(w.act("configure"));
+    QVERIFY(w.loop().wait([&] { return board->width() < 700; }));
+    w.loop().act([&] { w->findChild<SetUpDialog*>()->reject(); });
+    QVERIFY(w.loop().wait([&] { return board->width() > 1200; }));
+    QCOMPARE(widthOf("instructions"), dragged);
+    QVERIFY_LOOP(w);
   }
 
   // The first build exceeds memory.limit: the set-up comes back with the error, and with a way to fit.
