@@ -98,6 +98,27 @@ class SmallThingsTest : public QObject {
     QVERIFY(!breaksOn(w, B::kNewInf));
   }
 
+  // The mouse chooses a line of a list as the keys do: what is clicked is what every view shows.
+  void aClickChoosesAnInstruction() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    auto* list = w.view(QStringLiteral("instructions"))->findChild<QAbstractItemView*>(QStringLiteral("instruction_list"));
+    const auto click = [&](int instruction) {
+      for (int r = 0; r < list->model()->rowCount(); ++r) {
+        const QModelIndex at = list->model()->index(r, 0);
+        if (at.data(InstructionModel::kKindRole).toInt() != InstructionModel::kInstruction ||
+            at.data(InstructionModel::kIndexRole).toInt() != instruction)
+          continue;
+        w.loop().act([&] { QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, list->visualRect(at).center()); });
+        return;
+      }
+    };
+    for (const int instruction : {3, 7}) {
+      click(instruction);
+      QCOMPARE(w->selection().selection().instruction, instruction);
+    }
+  }
+
   // One click turns a switch; a double click is no second turn; what the next step takes says so until then.
   void aClickTurnsASwitch() {
     WindowDriver w({1600, 1000});

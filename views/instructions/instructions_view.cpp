@@ -87,15 +87,19 @@ InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
       emit wishes().toggleBreakpoint(at.data(InstructionModel::kIndexRole).toInt());
     }
   };
-  connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& now) {
-    // A list that gets the keyboard has a current line without anybody having chosen one.
+  // A list that gets the keyboard has a current line without anybody having chosen one. A key selects a line before it
+  // becomes the current one, the mouse after it.
+  const auto choose = [this] {
+    const QModelIndex now = list_->currentIndex();
     if (selecting_ || !now.isValid() || !list_->selectionModel()->isSelected(now) ||
         now.data(InstructionModel::kKindRole).toInt() != InstructionModel::kInstruction)
       return;
     selecting_ = true;
     selection().select(Selection::ofInstruction(now.data(InstructionModel::kIndexRole).toInt()));
     selecting_ = false;
-  });
+  };
+  connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this, choose);
+  connect(list_, &QListView::clicked, this, choose);
   connect(list_, &QListView::doubleClicked, this, [this](const QModelIndex& at) {
     if (at.data(InstructionModel::kKindRole).toInt() == InstructionModel::kInstruction) {
       emit wishes().runTo(at.data(InstructionModel::kIndexRole).toInt());

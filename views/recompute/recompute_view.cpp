@@ -6,6 +6,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QScrollArea>
 #include <QSortFilterProxyModel>
 #include <QStyle>
 #include <QVBoxLayout>
@@ -69,9 +70,16 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(makeTable(), 1);
   column->addWidget(makeControls());
-  split_->addWidget(left);
+  // In a low panel the controls are reached by scrolling instead of being pressed flat.
+  table_->setMinimumHeight(7 * Metrics::current().unit);
+  auto* scroll = new QScrollArea;
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(left);
+  split_->addWidget(scroll);
   split_->addWidget(plot_);
-  left->setMinimumWidth(20 * Metrics::current().unit);
+  scroll->setMinimumWidth(20 * Metrics::current().unit);
   plot_->setMinimumWidth(16 * Metrics::current().unit);
   split_->setStretchFactor(0, 3);
   split_->setStretchFactor(1, 2);
@@ -134,12 +142,16 @@ QWidget* RecomputeView::makeTable() {
     model_->setData(box, box.data(Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked,
                     Qt::CheckStateRole);
   });
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this, sorted](const QModelIndex& now) {
-    // A table that gets the keyboard has a current row without anybody having chosen one.
+  // A table that gets the keyboard has a current row without anybody having chosen one. A key selects a row before it
+  // becomes the current one, the mouse after it.
+  const auto choose = [this, sorted] {
+    const QModelIndex now = table_->currentIndex();
     if (now.isValid() && !filling_ && table_->selectionModel()->isRowSelected(now.row(), {}) &&
         !model_->row(sorted->mapToSource(now).row()).target.empty())
       selection().select(model_->row(sorted->mapToSource(now).row()).target);
-  });
+  };
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, choose);
+  connect(table_, &QTableView::clicked, this, choose);
   return table_;
 }
 
