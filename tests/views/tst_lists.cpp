@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What helps in lists and queries: options that were changed and what they save, words that fit a query, medians of
 // instructions.
+#include <QComboBox>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QTableView>
@@ -47,6 +49,35 @@ class ListsTest : public QObject {
 
  private slots:
   void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  // An option that was chosen stays chosen when facts arrive, also where a filter or an order moves its row.
+  void theChosenOptionStaysChosen() {
+    Bench b;
+    b.store.setOptions({option("pass.a", "on", "on"), option("pass.b", "on", "on"), option("pass.c", "on", "on")});
+    OptionsView view(b.context());
+    view.resize(900, 400);
+    view.show();
+    auto* table = view.findChild<QTableView*>(QStringLiteral("options_table"));
+    auto* value = view.findChild<QComboBox*>();
+    QLineEdit* filter = nullptr;
+    for (auto* edit : view.findChildren<QLineEdit*>())
+      if (edit->accessibleName() == QStringLiteral("Filter of Optimisations")) filter = edit;
+    QVERIFY(value && filter);
+    QTRY_COMPARE(table->model()->rowCount(), 3);
+    filter->setText(QStringLiteral("pass.c"));
+    QTRY_COMPARE(table->model()->rowCount(), 1);
+    table->selectRow(0);
+    b.store.setOptions({option("pass.a", "on", "on"), option("pass.b", "on", "on"), option("pass.c", "off", "on")});
+    QTRY_COMPARE(cell(table, 0, 1), QStringLiteral("– off"));
+    QCOMPARE(value->currentText(), QStringLiteral("off"));
+    filter->clear();
+    table->sortByColumn(0, Qt::DescendingOrder);
+    b.store.setOptions({option("pass.a", "on", "on"), option("pass.b", "on", "on"), option("pass.c", "off", "on")});
+    QTRY_COMPARE(table->model()->rowCount(), 3);
+    QCoreApplication::processEvents();
+    QCOMPARE(cell(table, table->currentIndex().row(), 0), QStringLiteral("pass.c"));
+    QCOMPARE(value->currentText(), QStringLiteral("off"));
+  }
 
   void optionsShowWhatWasChangedInGroups() {
     Bench b;

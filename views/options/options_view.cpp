@@ -198,7 +198,8 @@ const snapshot::Option* OptionsView::option(int row) const {
 }
 
 void OptionsView::refill() {
-  const int chosen = chosenRow();
+  const auto* before = option(chosenRow());
+  const qint64 chosen = before ? model().row(chosenRow()).key : -1;
   std::vector<TableRow> rows;
   std::vector<std::size_t> order(store().options().size());
   std::iota(order.begin(), order.end(), 0);
@@ -231,8 +232,17 @@ void OptionsView::refill() {
   }
   setNothingText(changed_->isChecked() ? QStringLiteral("Every option has its default value.") : QString());
   setRows(std::move(rows));
-  if (model().rowCount() > 0) table()->selectRow(std::clamp(chosen, 0, model().rowCount() - 1));
+  choose(chosen);
   showChosen();
+}
+
+// The table may be filtered and sorted: the option stays chosen, not the place where it stood.
+void OptionsView::choose(qint64 key) {
+  const QAbstractItemModel* shown = table()->model();
+  int row = 0;
+  for (int i = 0; i < shown->rowCount(); ++i)
+    if (shown->index(i, 0).data(RowTableModel::kKeyRole).toLongLong() == key) row = i;
+  if (shown->rowCount() > 0) table()->selectRow(row);
 }
 
 void OptionsView::showChosen() {

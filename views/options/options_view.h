@@ -27,6 +27,7 @@ class OptionsView : public TablePanel {
 
  private:
   const snapshot::Option* option(int row) const;
+  void choose(qint64 key);
   void showChosen();
 
   QLabel* name_;
