@@ -116,7 +116,7 @@ void SessionNotices::fitByRecompute(const QString& askedLimit) {
   parts_.board.show(QStringLiteral("recompute"));
   if (asked > 0) history_.setOption(QStringLiteral("memory.limit"), askedLimit);
   // What a plan places around live values, workspaces above all, needs room too.
-  history_.setOption(QStringLiteral("recompute.budget"), QString::number(budget - budget / 20));
+  history_.setOption(QStringLiteral("recompute.budget"), format::bytes(budget - budget / 20));
 }
 
 void SessionNotices::tellLongWork() {

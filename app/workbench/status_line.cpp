@@ -170,7 +170,10 @@ void StatusLine::refresh() {
   const bool fresh = p.in_step() && p.has_loss();
   const bool hasLoss = fresh || (last && last->has_loss());
   const double loss = fresh ? p.loss() : last ? last->loss() : 0;
-  loss_->setText(hasLoss ? QStringLiteral("Loss ") + strong(format::number(loss, 6)) : QString());
+  // Between steps the loss is that of the step before, as everywhere; within one it says whose it is.
+  const QString whose =
+      hasLoss && !fresh && p.in_step() && !running ? QStringLiteral(" of step %1").arg(last->step()) : QString();
+  loss_->setText(hasLoss ? QStringLiteral("Loss ") + strong(format::number(loss, 6)) + whose : QString());
   loss_->setToolTip(!hasLoss ? QString()
                     : fresh  ? QStringLiteral("%1, of this step").arg(format::numberExact(loss))
                              : QStringLiteral("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));

@@ -119,7 +119,8 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   halves->setChildrenCollapsible(false);
   table_->setModel(model_);
   table_->horizontalHeader()->setStretchLastSection(false);
-  for (const int column : {1, 2, 3}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
+  // The difference is a number, which is never cut.
+  for (const int column : {1, 2}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
   table_->sizeColumns(model_->columns());
   table_->setObjectName(QStringLiteral("compare_summary"));
   table_->setAccessibleName(QStringLiteral("Both runs"));

@@ -51,7 +51,7 @@ void SessionLink::move(snapshot::Request request, const QString& what, Then then
 
 void SessionLink::ended(const Delivery& d, const snapshot::Position& before, const Then& then, const Then& failed,
                         const Refused& refused) {
-  const bool wrong = d.response->has_error();
+  const bool wrong = d.response->has_error(), running = run_.on;
   if (wrong) {
     run_.interrupted = run_.interrupted && d.response->error().code() == "cancelled";
     run_.on = run_.on && run_.interrupted;
@@ -60,7 +60,7 @@ void SessionLink::ended(const Delivery& d, const snapshot::Position& before, con
   if (rebuilt == Other::kNone) setBusy(false);
   const auto& now = store_.position();
   if (wrong)
-    tellError(d.response->error(), refused);
+    tellError(d.response->error(), refused, running);
   else if (rebuilt == Other::kNone && before.in_step() && now.in_step() && now.step() == before.step() &&
            now.instruction() < before.instruction())
     parts_.edits.takenBack(now);  // the worker takes back with a step what was edited behind it
@@ -80,11 +80,11 @@ void SessionLink::ended(const Delivery& d, const snapshot::Position& before, con
   });
 }
 
-void SessionLink::tellError(const snapshot::WorkerError& error, const Refused& refused) {
+void SessionLink::tellError(const snapshot::WorkerError& error, const Refused& refused, bool running) {
   fault_ = QString::fromStdString(error.setting());
   error_ = error.code();
   if (error.code() == "cancelled") {
-    if (!run_.interrupted) emit session_.note(QStringLiteral("Cancelled"));
+    if (!run_.interrupted) emit session_.note(running ? QStringLiteral("Paused") : QStringLiteral("Cancelled"));
   } else if (error.code() != "worker_died" && refused) {
     refused(QString::fromStdString(error.message()));
   } else if (error.code() != "worker_died") {

@@ -49,7 +49,7 @@ class SessionLink : public SessionPart {
  private:
   void ended(const Delivery& delivery, const snapshot::Position& before, const Then& then, const Then& failed,
              const Refused& refused);
-  void tellError(const snapshot::WorkerError& error, const Refused& refused);
+  void tellError(const snapshot::WorkerError& error, const Refused& refused, bool running);
 
   WorkerClient client_;
   bool busy_ = false;
