@@ -132,7 +132,11 @@ InputRole inferRole(const Graph& graph, ValueId input) {
   if (isInteger(value.type.dtype) && contains("position"))
     return {InputRole::Kind::kPositions, 0, "", 0, "positions", "by its name"};
   if (auto lengths = lengthsRole(graph, value)) return std::move(*lengths);
-  return {InputRole::Kind::kData,    0, "", 0, isFloating(value.type.dtype) ? "standard normal" : "zeros and ones",
+  return {InputRole::Kind::kData,
+          0,
+          "",
+          0,
+          isFloating(value.type.dtype) ? "data; standard normal if synthetic" : "data; zeros and ones if synthetic",
           "no use bounds its values"};
 }
 

@@ -345,7 +345,7 @@ class Replay {
     cause.value = graph().value(resultOf_).name;
     for (const Operand& operand : operands) {
       if (operand.contents.elements() == 0) continue;
-      const std::int64_t met = meets(operand.contents.dims(), result.dims(), cause.index);
+      const std::int64_t met = operand.value == place.leaf ? -1 : meets(operand.contents.dims(), result.dims(), cause.index);
       const std::int64_t at = met >= 0 ? met : mostTelling(operand.contents.view());
       cause.operands.push_back({graph().value(operand.value).name, elementAsDouble(operand.contents.view(), at),
                                 indexOf(at, operand.contents.dims())});
@@ -413,7 +413,8 @@ std::string FirstCause::text() const {
   std::string text =
       fmt::format("{} in '{}' [{}], {} {}{} '{}': {}", nan ? "NaN" : "Inf", toUtf8(value), fmt::join(index, ", "),
                   kind == "bad input" ? "read first by" : "made by", op, backward ? "'s gradient" : "", toUtf8(name), kind);
-  if (!operands.empty()) {
+  // A bad input is told by its element; what it was combined with says nothing.
+  if (!operands.empty() && kind != "bad input") {
     text += "; of ";
     for (std::size_t i = 0; i < operands.size(); ++i)
       text += fmt::format("{}{} = {:.6g}", i ? ", " : "", toUtf8(operands[i].name), operands[i].value);

@@ -51,12 +51,13 @@ Status checkFits(const ExecutionPlan& plan, std::int64_t limit, std::int64_t bes
   const std::int64_t need = plan.persistentBytes + plan.hostArenaBytes + std::max(plan.arenaBytes, plan.lowerBoundBytes);
   const std::int64_t more = limit > 0 ? 0 : besides, most = limit > 0 ? limit : machineMemoryBytes();
   if (most == 0 || need + more <= most) return {};
-  return fail(ErrorCode::kOutOfMemory,
-              fmt::format("plan '{}': needs {} bytes{}; expected at most {}, {}; at the peak (instruction {}): {}; hint: a "
-                          "smaller batch, or option recompute.budget",
-                          plan.signature, need, more > 0 ? fmt::format(" and binding takes {} more", more) : "", most,
-                          limit > 0 ? "the option memory.limit" : "the memory of this machine", plan.peakInstruction,
-                          peakOwners(plan)));
+  return fail(
+      ErrorCode::kOutOfMemory,
+      fmt::format("plan '{}': needs {} bytes{}; expected at most {} bytes, {}; at the peak (instruction {}): {}; hint: a "
+                  "smaller batch, or option recompute.budget",
+                  plan.signature, need, more > 0 ? fmt::format(" and binding takes {} bytes more", more) : "", most,
+                  limit > 0 ? "the option memory.limit" : "the memory of this machine", plan.peakInstruction,
+                  peakOwners(plan)));
 }
 
 }  // namespace stepscope

@@ -29,7 +29,7 @@ class FileSource final : public DataSource {
   Result<Batch> batch(std::int64_t step) override {
     Batch batch;
     const std::int64_t entry = entries_ > 0 ? step % entries_ : 0;
-    batch.label = fmt::format("entry {} of {}", entry + 1, std::max<std::int64_t>(entries_, 1));
+    batch.label = fmt::format("entry {} of {}", entry, std::max<std::int64_t>(entries_, 1));
     for (const auto& [name, array] : arrays_) {
       if (!array.perStep) {
         batch.arrays[name] = array.tensor;
@@ -174,7 +174,7 @@ class ReaderSource final : public DataSource {
   Result<Batch> batch(std::int64_t step) override {
     Batch batch;
     const std::int64_t entry = step % reader_->entries();
-    batch.label = fmt::format("entry {} of {}", entry + 1, reader_->entries());
+    batch.label = fmt::format("entry {} of {}", entry, reader_->entries());
     for (const auto& [name, wanted] : wanted_) {
       SS_ASSIGN(const Tensor tensor, reader_->read(entry, name));
       SS_ASSIGN(batch.arrays[name], inTypeOf(wanted, fmt::format("data '{}': array '{}'", data_, name), tensor));

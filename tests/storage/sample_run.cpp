@@ -374,7 +374,7 @@ snapshot::StepRecord sampleStep(const snapshot::Plan& plan, std::int64_t step) {
   record.set_ns(now - record.begin_ns());
   record.set_planned_bytes(plan.persistent_bytes() + plan.arena_bytes());
   record.set_peak_bytes(record.planned_bytes() + 262'144);
-  record.set_batch(fmt::format("entry {} of 60", step + 1));
+  record.set_batch(fmt::format("entry {} of 60", step));
   record.set_warm_up(step == 0);
   auto* density = record.add_densities();
   density->set_input("input_ids");

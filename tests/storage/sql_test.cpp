@@ -38,7 +38,7 @@ TEST_F(Sql, AnswersWithTypedCells) {
   EXPECT_EQ(result->columns, (std::vector<std::string>{"step", "loss", "batch", "NULL", "data"}));
   EXPECT_EQ(std::get<std::int64_t>(result->rows[0][0]), 0);
   EXPECT_GT(std::get<double>(result->rows[0][1]), 5);
-  EXPECT_EQ(std::get<std::string>(result->rows[0][2]), "entry 1 of 60");
+  EXPECT_EQ(std::get<std::string>(result->rows[0][2]), "entry 0 of 60");
   EXPECT_TRUE(std::holds_alternative<std::monostate>(result->rows[0][3]));
   EXPECT_GT(std::get<SqlBlob>(result->rows[0][4]).bytes, 0u);
 }

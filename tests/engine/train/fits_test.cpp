@@ -109,7 +109,7 @@ TEST(Fits, WhatBindingTakesCounts) {
   const Status fits = checkFits(plan, 0, most - 1499);
   ASSERT_FALSE(fits.has_value());
   EXPECT_EQ(fits.error().code, ErrorCode::kOutOfMemory);
-  EXPECT_NE(fits.error().message.find("needs 1500 bytes and binding takes " + std::to_string(most - 1499) + " more"),
+  EXPECT_NE(fits.error().message.find("needs 1500 bytes and binding takes " + std::to_string(most - 1499) + " bytes more"),
             std::string::npos)
       << fits.error().message;
   EXPECT_TRUE(checkFits(plan, 1500, most).has_value()) << "the option limits what the plan needs";
@@ -124,7 +124,7 @@ TEST(Fits, TheOptionSetsAnotherLimit) {
   ASSERT_TRUE(session->setOptions(options).has_value());
   const Status built = session->build();
   ASSERT_FALSE(built.has_value());
-  EXPECT_NE(built.error().message.find("expected at most 20000, the option memory.limit"), std::string::npos)
+  EXPECT_NE(built.error().message.find("expected at most 20000 bytes, the option memory.limit"), std::string::npos)
       << built.error().message;
   EXPECT_GT(machineMemoryBytes(), 1 << 20);
 }
