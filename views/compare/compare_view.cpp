@@ -119,8 +119,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   halves->setChildrenCollapsible(false);
   table_->setModel(model_);
   table_->horizontalHeader()->setStretchLastSection(false);
-  // The difference is a number, which is never cut.
-  for (const int column : {1, 2}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
+  for (const int column : {1, 2, 3}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
   table_->sizeColumns(model_->columns());
   table_->setObjectName(QStringLiteral("compare_summary"));
   table_->setAccessibleName(QStringLiteral("Both runs"));
@@ -132,7 +131,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   // The numbers need their place whole; curves can be of any width.
   halves->setStretchFactor(0, 1);
   halves->setStretchFactor(1, 1);
-  halves->setSizes({31 * m.unit, 24 * m.unit});
+  halves->setSizes({34 * m.unit, 21 * m.unit});
   column->addWidget(halves, 1);
 
   connect(swap_, &QToolButton::clicked, this, [this] {
