@@ -53,7 +53,7 @@ class Fuser {
       Group group{sink.id, dimsOf(sink.output(0)), {{sink.id, *steps}}};
       if (!fits(sink, group)) continue;
       grow(group);
-      if (group.members.size() > 1) write(group);
+      if (group.members.size() > 1 && stepsFor(group) > 0) write(group);  // casts to one type alone compute nothing
     }
     graph_.removeNodes(gone_);
     return {};

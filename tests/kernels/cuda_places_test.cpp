@@ -107,7 +107,8 @@ TEST(CudaOrders, AgreeWithTheReferenceKernel) {
 }
 
 // Rows and keys that fill no tile, heads wider than a warp, operands and results stored in other orders of their axes, masks
-// that are added or choose, broadcast, rows that see nothing, dropout; the gradient from the statistics of the kernel.
+// that are added or choose, broadcast, rows that see nothing, dropout, bounded scores, heads that share keys; the gradient
+// from the statistics of the kernel.
 TEST(CudaAttention, AgreesWithTheReferenceKernelInBothDirections) {
   SS_NEEDS_DEVICE();
   Random random(14);
@@ -136,6 +137,14 @@ TEST(CudaAttention, AgreesWithTheReferenceKernelInBothDirections) {
        {2, 2, 9, 6},
        nothing},
       {{{"dropout", 0.4F}, {"scale", 0.5F}}, {2, 2, 9, 6}, {2, 2, 40, 6}, {2, 2, 40, 6}, {2, 2, 9, 6}, Tensor()},
+      {{{"softcap", 0.8F}}, {2, 2, 9, 6}, {2, 2, 40, 6}, {2, 2, 40, 6}, {2, 2, 9, 6}, floats(random, {9, 40}, -2, 0)},
+      {{{"dropout", 0.4F}, {"softcap", 1.5F}},
+       {2, 2, 3, 9, 6},
+       {2, 2, 1, 40, 6},
+       {2, 2, 1, 40, 5},
+       {2, 2, 3, 9, 5},
+       Tensor()},
+      {{}, {4, 33, 7}, {1, 65, 7}, {1, 65, 8}, {4, 33, 8}, Tensor()},
   };
   for (const Heads& heads : cases) {
     Operands forward{{floats(random, heads.q, -1, 1), floats(random, heads.k, -1, 1), floats(random, heads.v, -1, 1)}, {}};

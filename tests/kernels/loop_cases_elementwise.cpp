@@ -32,6 +32,18 @@ auto pairOf(DType in, DType out) {
   };
 }
 
+// A chain of steps over operands of which one is whole, one any broadcast of the result and one a mask.
+auto chain(std::vector<std::string> steps) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("steps", steps);
+    const Dims dims = anyDims(random, round);
+    const bool specials = round % 3 == 0;
+    return Operands{{floats(random, dims, -3, 3, specials), floats(random, broadcastOf(random, dims), -3, 3, specials),
+                     valuesOf(random, DType::kBool, round % 2 ? dims : broadcastOf(random, dims), false)},
+                    {{DType::kF32, dims}}};
+  };
+}
+
 auto geluGrad(const char* form) {
   return [=](Random& random, int round, Attributes& attrs) {
     attrs.set("approximate", std::string(form));
@@ -323,6 +335,16 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Mod", remainder(true), 0, -1, "Truncated"},
       {"", "Neg", unary(-3, 3), 0, 0, ""},
       {"", "Not", tested(DType::kBool), 0, 0, ""},
+      {"stepscope", "Pointwise", chain({"Gelu 0", "GeluGrad 3 0", "Mul 4 1", "Where 2 5 0"}), 8e-6, 0, "Gelu"},
+      {"stepscope", "Pointwise", chain({"GeluTanh 0", "GeluTanhGrad 3 0", "Add 4 1", "FromMask 2", "Mul 5 6"}), 4e-6, 0,
+       "GeluTanh"},
+      {"stepscope", "Pointwise",
+       chain({"Softplus 0", "Softsign 0", "Sign 0", "ReluGrad 3 0", "Add 4 5", "Add 7 6", "Mul 8 1"}), 4e-6, 0, "Bends"},
+      {"stepscope", "Pointwise",
+       chain({"IsNaN 0", "Equal 0 0", "And 4 2", "Or 5 3", "Not 6", "Floor 0", "Ceil 0", "Round 0", "Where 7 8 9",
+              "Add 11 10"}),
+       1e-6, 0, "Masks"},
+      {"stepscope", "Pointwise", chain({"ToBFloat16 0", "ToFloat16 1", "Sub 3 4"}), 1e-6, 0, "Rounded"},
       {"", "Pow", power(0.5F), 1e-6, 0, "Half"},
       {"", "Pow", power(-0.5F), 1e-6, 0, "MinusHalf"},
       {"", "Pow", power(0), 0, 0, "Zero"},

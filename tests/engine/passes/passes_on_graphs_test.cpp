@@ -353,6 +353,14 @@ TEST(FusePointwise, CastsAndLowTypesKeepTheirBits) {
   }
 }
 
+TEST(FusePointwise, CastsThatComputeNothingStay) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3});
+  s.finish({s.op("Cast", {s.op("Cast", {x}, {{"to", std::int64_t{1}}})}, {{"to", std::int64_t{1}}})});
+  EXPECT_EQ(s.apply("fuse_pointwise").matches, 0u);
+  EXPECT_EQ(s.count("Cast"), 2u);
+}
+
 TEST(FusePointwise, NearMisses) {
   Sketch s;
   const ValueId x = s.input("x", {1, 16, 4, 4}), w = s.input("w", {16, 16, 1, 1});
