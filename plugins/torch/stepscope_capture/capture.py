@@ -22,7 +22,7 @@ from stepscope_capture import host_nodes
 from stepscope_capture.auto import capture_auto
 from stepscope_capture.batches import LOSS, as_tuple, signature_of, stacked, without_constants
 from stepscope_capture.complex import real_parts
-from stepscope_capture.exported_file import buffers_of, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, trained_by_name, write_state
+from stepscope_capture.exported_file import buffers_of, count_axes, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, trained_by_name, write_state
 from stepscope_capture.exporters import WithLoss, exported
 from stepscope_capture.function_source import FILE, Sources
 from stepscope_capture.functions import seen_functions
@@ -107,6 +107,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
     mark_detached(proto)
+    count_axes(proto)
     write_public(proto)
     name_by_model(proto, module)
     restore(proto, state)

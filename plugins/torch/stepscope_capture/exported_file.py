@@ -21,6 +21,14 @@ def mark_detached(proto):
         proto.opset_import.append(onnx.helper.make_opsetid("stepscope", 1))
 
 
+def count_axes(proto):
+    """The TorchScript exporter hands negative axes of permute() on; ONNX counts them from 0."""
+    for node in proto.graph.node:
+        for attribute in node.attribute if node.op_type == "Transpose" else ():
+            if attribute.name == "perm":
+                attribute.ints[:] = [axis % len(attribute.ints) for axis in attribute.ints]
+
+
 def write_state(proto, state, changed, results=(LOSS,)):
     """Says in the file which values are the next contents of which initializers."""
     if any(node.op_type == "CustomGradient" for node in proto.graph.node):

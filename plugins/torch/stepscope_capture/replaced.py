@@ -36,12 +36,49 @@ def _scatter_reduce(original):
     return scatter_reduce
 
 
+def _lstm(original):
+    """An LSTM with projections, step by step: of exporters, TorchScript refuses it and dynamo leaves the projections out."""
+
+    def lstm(input, hx, weights, *more):
+        if isinstance(hx, torch.Tensor) or hx[0].size(-1) == hx[1].size(-1):  # of a packed sequence; without projections
+            return original(input, hx, weights, *more)
+        bias, layers, dropout, training, bidirectional, batch_first = more
+        directions = 2 if bidirectional else 1
+        each = len(weights) // (layers * directions)
+        x = input.transpose(0, 1) if batch_first else input
+        hidden, cells = [], []
+        for layer in range(layers):
+            results = []
+            for direction in range(directions):
+                number = layer * directions + direction
+                of_input, of_hidden, *biases, projection = weights[number * each : (number + 1) * each]
+                h, c = hx[0][number], hx[1][number]
+                arriving = nn.functional.linear(x, of_input, biases[0] if bias else None).unbind(0)
+                steps = []
+                for gates in reversed(arriving) if direction else arriving:
+                    gates = gates + nn.functional.linear(h, of_hidden, biases[1] if bias else None)
+                    i, f, g, o = gates.chunk(4, -1)
+                    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                    h = nn.functional.linear(torch.sigmoid(o) * torch.tanh(c), projection)
+                    steps.append(h)
+                results.append(torch.stack(steps[::-1] if direction else steps))
+                hidden.append(h)
+                cells.append(c)
+            x = torch.cat(results, -1) if directions > 1 else results[0]
+            if dropout and training and layer < layers - 1:
+                x = nn.functional.dropout(x, dropout, True)
+        return x.transpose(0, 1) if batch_first else x, torch.stack(hidden), torch.stack(cells)
+
+    return lstm
+
+
 @contextlib.contextmanager
 def exportable():
     """PyTorch functions as compositions that exporters keep as they are, while one runs."""
     functions = [
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
+        (torch._VF, "lstm", _lstm(torch._VF.lstm)),
         (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
         (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),
     ]

@@ -19,12 +19,25 @@ def _index_add(graph, x, dim, index, source, alpha=None):
     return graph.op("ScatterElements", x, spread, source, axis_i=axis, reduction_s="add").setType(x.type())
 
 
+def _only_mask(indices):
+    """The mask of x[mask] = …, None for other indices."""
+    found = list(indices.node().inputs()) if indices.node().kind() == "prim::ListConstruct" else []
+    return found[0] if len(found) == 1 and str(found[0].type().scalarType()) == "Bool" else None
+
+
 def _index_put(original):
-    """index_put(accumulate=True) likewise: the exporter scatters the values into zeros, where the last of repeated indices stays, and adds that."""
+    """index_put(accumulate=True) likewise: the exporter scatters the values into zeros, where the last of repeated indices stays, and adds that.
+    Of a mask of rows it scatters as many values as one row has: here the rows are chosen."""
 
     def index_put(graph, x, indices, values, accumulate=False):
-        result = original(graph, x, indices, values, accumulate)
         accumulates = accumulate.node().t("value") if isinstance(accumulate, torch.Value) else accumulate
+        mask = _only_mask(indices)
+        ranks = [value.type().dim() for value in (x, mask, values)] if mask is not None and not bool(accumulates) else [None]
+        if None not in ranks and ranks[2] <= ranks[0] - ranks[1]:  # each place that is named gets the same values
+            axes = graph.op("Constant", value_t=torch.arange(ranks[1], ranks[0]))
+            chosen = graph.op("Unsqueeze", mask, axes) if ranks[1] < ranks[0] else mask
+            return graph.op("Where", chosen, values, x).setType(x.type())
+        result = original(graph, x, indices, values, accumulate)
         if bool(accumulates) and result.node().kind() == "onnx::Add":
             for scatter in (value.node() for value in result.node().inputs()):
                 if scatter.kind() == "onnx::ScatterND":

@@ -202,6 +202,56 @@ def speech_in_one_row():
     return Row(), lambda loss: loss, [((torch.randn(9, 3, 4), torch.randint(1, 5, (6,))), ()) for _ in range(3)]
 
 
+# --- what exporters write so that it cannot be read, or leave out
+
+
+class Recurrent(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.lstm = nn.LSTM(6, 8, proj_size=3, **options)
+        self.out = nn.Linear(self.lstm.proj_size * (2 if self.lstm.bidirectional else 1), 3)
+
+    def forward(self, x):
+        states, (h, c) = self.lstm(x)
+        return self.out(states).mean(1) + h.sum() + c.mean()
+
+
+@function
+def lstm_projections():
+    return Recurrent(num_layers=2, bidirectional=True, batch_first=True), F.mse_loss, [(torch.randn(4, 5, 6), torch.randn(4, 3)) for _ in range(3)]
+
+
+@function
+def lstm_projections_without_bias():
+    return Recurrent(bias=False), F.mse_loss, [(torch.randn(5, 4, 6), torch.randn(5, 3)) for _ in range(3)]
+
+
+class Masked(nn.Module):
+    """Rows and elements that a mask names are overwritten: by a number, by a row that is trained, by values of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.row = nn.Linear(4, 4), nn.Linear(4, 4), nn.Parameter(torch.randn(4))
+
+    def forward(self, x, rows):
+        y = self.a(x).clone()
+        y[rows] = self.row
+        y[x > 1] = 0.5
+        y[~rows] = self.b(x[~rows])
+        return y
+
+
+@function
+def masked_rows():
+    masks = [torch.arange(6) > 1 + i for i in range(3)]  # never one row: the trace would be of a value without that axis
+    return Masked(), F.mse_loss, [((torch.randn(6, 4), mask), torch.randn(6, 4)) for mask in masks]
+
+
+@function
+def axes_from_the_end():
+    return around(lambda x: (x.reshape(5, 2, 2, 2).permute(0, -1, -3, -2) * torch.arange(2.0)).flatten(1))
+
+
 # --- operators that Python computes: kept as nodes of the host
 
 
