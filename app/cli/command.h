@@ -55,6 +55,7 @@ Command verifyCommand();
 Command reportCommand();
 Command compareCommand();
 Command importCommand();
+Command policyCommand();
 Command sqlCommand();
 Command forgetCommand();
 Command recoverCommand();

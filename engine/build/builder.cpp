@@ -263,6 +263,13 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     for (ValueId& gradient : work.gradients)
       if (gradient) gradient = graph.outputs()[next++];
     const TrainOptions& options = step.request.options;
+    if (options.accumulate > 1)
+      for (const StateUpdate& update : graph.stateUpdates)
+        if (std::find(step.trained.begin(), step.trained.end(), update.state) != step.trained.end())
+          log_.warn("parameter_written",
+                    fmt::format("parameter '{}': the forward pass writes it too (an Embedding with max_norm), and with "
+                                "accumulate={} that counts only in micro steps with an update; PyTorch keeps it in each",
+                                graph.value(update.state).name, options.accumulate));
     auto updates = optimizerGraphOf(options, model_->registry, log_);
     if (!updates) return phase.fail(updates.error());
     auto report = addOptimizer(

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "storage/pytorch/align.h"
 #include "storage/pytorch/join.h"
+#include "storage/pytorch/lineage.h"
 #include "storage/pytorch/operator_kinds.h"
 #include "storage/queries.h"
 #include "storage/timing.h"
@@ -16,6 +16,7 @@ namespace stepscope::storage {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
+using OurNode = ImportedNode;
 
 // Extents of a weight in one order: a product may read it transposed.
 Shape sorted(Shape shape) {
@@ -27,112 +28,9 @@ std::string shapeText(const Shape& shape) {
   return shape.empty() ? std::string() : fmt::format(" [{}]", fmt::join(shape, ", "));
 }
 
-struct OurNode {
-  std::int32_t id = -1;
-  std::string op, name, module;
-  Shape weight;                    // empty: none, or not known
-  std::int64_t inputElements = 0;  // of its first input; 0 = not known
-};
-
 struct TheirOp {
   const OperatorKind* kind = nullptr;
   Shape weight;
-};
-
-// Graphs of one build: nodes and values keep their ids, so what one graph does not know of a value another may.
-class Lineage {
- public:
-  static Result<Lineage> read(const Project& project, std::int64_t run) {
-    Lineage out;
-    for (const char* phase :
-         {"attach loss", "pre-grad passes", "gradient", "post-grad passes", "optimizer", "recompute", "specialise"}) {
-      Result<snapshot::Graph> graph = readGraph(project, run, phase);
-      if (!graph && graph.error().code == ErrorCode::kNotFound) continue;
-      SS_STORE_TRY(graph);
-      if (!out.first_) out.imported_ = *graph, out.first_ = true;
-      for (const snapshot::Node& node : graph->nodes()) out.nodes_[node.id()] = node;
-      for (const snapshot::Value& value : graph->values()) out.values_[value.id()] = value;
-    }
-    if (!out.first_)
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("run '{}': no graph in the project; expected a run that was built", run));
-    for (const snapshot::Node& node : out.imported_.nodes()) out.own_.insert(node.id());
-    return out;
-  }
-
-  // Forward nodes as they were imported, in order.
-  std::vector<OurNode> importedNodes() const {
-    std::map<std::int32_t, const snapshot::Node*> producer;
-    std::map<std::int32_t, const snapshot::Value*> values;
-    for (const snapshot::Value& v : imported_.values()) values[v.id()] = &v;
-    std::vector<OurNode> out;
-    for (const snapshot::Node& node : imported_.nodes()) {
-      for (const std::int32_t value : node.outputs()) producer[value] = &node;
-      OurNode& one = out.emplace_back();
-      one.id = node.id();
-      one.op = node.op();
-      one.name = node.name();
-      one.module = node.provenance().module_path();
-      if (node.inputs_size() > 0) one.inputElements = elements(node.inputs(0));
-      const int weight = weightInput(node.op());
-      std::int32_t value = weight >= 0 && weight < node.inputs_size() ? node.inputs(weight) : -1;
-      for (int hops = 0; hops < 8 && producer.contains(value) && producer[value]->inputs_size() > 0; ++hops)
-        value = producer[value]->inputs(0);
-      const auto found = values.find(value);
-      if (weight >= 0 && found != values.end() && found->second->role() == snapshot::INITIALIZER)
-        one.weight = sorted(extents(*found->second));
-    }
-    return out;
-  }
-
-  // The imported nodes that a node of any phase computes, or has the gradient of.
-  std::set<std::int32_t> roots(std::int32_t node) const {
-    std::set<std::int32_t> out, seen;
-    std::vector<std::int32_t> open = {node};
-    while (!open.empty()) {
-      const std::int32_t at = open.back();
-      open.pop_back();
-      const auto found = nodes_.find(at);
-      if (found == nodes_.end() || !seen.insert(at).second) continue;
-      // A fused node may keep the id of one that it was made from.
-      if (own_.contains(at)) out.insert(at);
-      const snapshot::Provenance& from = found->second.provenance();
-      if (from.sources_size() == 0 && own_.contains(from.imported())) out.insert(from.imported());
-      open.insert(open.end(), from.sources().begin(), from.sources().end());
-    }
-    return out;
-  }
-  std::int32_t imported(std::int32_t node) const {
-    const auto found = nodes_.find(node);
-    return found == nodes_.end() ? -1 : found->second.provenance().imported();
-  }
-
- private:
-  static Shape extents(const snapshot::Value& value) {
-    Shape out;
-    for (const std::string& text : value.dims()) {
-      std::int64_t extent = 0;
-      if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-          error != std::errc() || end != text.data() + text.size())
-        return {};
-      out.push_back(extent);
-    }
-    return out;
-  }
-  std::int64_t elements(std::int32_t value) const {
-    const auto found = values_.find(value);
-    if (found == values_.end() || found->second.dims().empty()) return 0;
-    const Shape shape = extents(found->second);
-    std::int64_t out = shape.empty() ? 0 : 1;
-    for (const std::int64_t extent : shape) out = extent > 0 && out < (std::int64_t{1} << 40) / extent ? out * extent : 0;
-    return out;
-  }
-
-  bool first_ = false;
-  snapshot::Graph imported_;
-  std::set<std::int32_t> own_;
-  std::map<std::int32_t, snapshot::Node> nodes_;
-  std::map<std::int32_t, snapshot::Value> values_;
 };
 
 bool fits(const TheirOp& theirs, const OurNode& ours) {

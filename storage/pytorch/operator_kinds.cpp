@@ -90,6 +90,13 @@ const OperatorKind* operatorKind(std::string_view torchName) {
   return found == kinds().end() ? nullptr : &*found;
 }
 
+std::vector<std::string> torchNames(std::string_view onnx) {
+  std::vector<std::string> out;
+  for (const OperatorKind& kind : kinds())
+    if (std::ranges::find(kind.onnx, onnx) != kind.onnx.end()) out.emplace_back(kind.torch);
+  return out;
+}
+
 int weightInput(std::string_view onnx) {
   if (onnx == "Gather") return 0;
   for (const std::string_view op :

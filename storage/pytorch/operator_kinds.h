@@ -1,6 +1,7 @@
 // Which operator of PyTorch an ONNX node can come from.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,9 @@ struct OperatorKind {
 
 // Null for an operator that is not told apart (views, fills, copies, arithmetic of scalars …).
 const OperatorKind* operatorKind(std::string_view torchName);
+
+// Names of operators that an ONNX node can come from; empty where none is known.
+std::vector<std::string> torchNames(std::string_view onnx);
 
 // The input of an ONNX node that is its weight, -1 = none.
 int weightInput(std::string_view onnx);

@@ -117,7 +117,7 @@ doc::Table differences(const char* first, Quantity quantity, const char* counted
   return table;
 }
 
-doc::Section timeSection(const char* id, const char* title, const char* sub, const char* first,
+doc::Section timesBeside(const char* id, const char* title, const char* sub, const char* first,
                          const std::vector<TimeDifference>& rows, const char* counted) {
   doc::Section section{id, title, sub, {}};
   doc::Table table = differences(first, Quantity::kTime, counted);
@@ -153,7 +153,7 @@ doc::Section optionSection(const RunComparison& c) {
   return {"options", "Options", "Those that differ.", {std::move(table)}};
 }
 
-doc::Section memorySection(const RunComparison& c) {
+doc::Section memoryBeside(const RunComparison& c) {
   doc::Table table = differences("Memory", Quantity::kBytes, nullptr);
   for (const MemoryDifference& m : c.memory) {
     auto& row = table.rows.emplace_back();
@@ -175,11 +175,11 @@ doc::Document comparisonDocument(const RunComparison& c, const Tolerance& tolera
   document.sections = {
       numbersSection(c),
       optionSection(c),
-      timeSection("time", "Step time", "Of one step, without warm-up and steps stopped in.", "Phase of the step",
+      timesBeside("time", "Step time", "Of one step, without warm-up and steps stopped in.", "Phase of the step",
                   c.stepPhases, nullptr),
-      timeSection("ops", "Operators", "Time of one step, the largest difference first.", "Operator", c.ops, "instructions"),
-      memorySection(c),
-      timeSection("startup", "Start-up", "The newest build of each run.", "Phase", c.buildPhases, nullptr)};
+      timesBeside("ops", "Operators", "Time of one step, the largest difference first.", "Operator", c.ops, "instructions"),
+      memoryBeside(c),
+      timesBeside("startup", "Start-up", "The newest build of each run.", "Phase", c.buildPhases, nullptr)};
   document.about = fmt::format("Runs {} and {}", c.a.id, c.b.id);
   document.notes = "times are wall clock of the worker’s monotonic clock · 1 KiB = 1,024 bytes";
   return document;

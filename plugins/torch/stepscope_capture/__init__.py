@@ -3,6 +3,7 @@
 goes wrong: `with watch(model):`. Users import all of it from `stepscope`."""
 
 from stepscope_capture.capture import capture
+from stepscope_capture.checkpoint_policy import apply_checkpoint_policy
 from stepscope_capture.recorder import ModuleWithLoss
 from stepscope_capture.recorded_loss import NotRecorded
 from stepscope_capture.verify import Differs, verify
@@ -20,4 +21,5 @@ def __getattr__(name):
     return found
 
 
-__all__ = ["Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", "TrainerCallback", "capture", "verify", "watch"]
+__all__ = ["Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", "TrainerCallback", "apply_checkpoint_policy", "capture",
+           "verify", "watch"]  # fmt: skip

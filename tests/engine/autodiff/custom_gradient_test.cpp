@@ -1,6 +1,8 @@
 // Gradients that a model writes down itself (CustomGradient), and buffers that its forward pass writes.
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+
 #include "engine/train/session.h"
 #include "tests/engine/autodiff/slopes.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -121,6 +123,45 @@ TEST(StateOfTheModel, BuffersThatTheForwardPassWritesAreCommitted) {
   const auto state = (*session)->namedState(true);
   ASSERT_TRUE(state.contains("seen"));
   EXPECT_EQ(elementAsInt(state.at("seen"), 0), 3);
+}
+
+// Embedding with max_norm: the forward pass shortens rows of a parameter, and the optimizer goes on from there.
+TEST(StateOfTheModel, AnUpdateStartsFromWhatTheForwardPassMadeOfItsParameter) {
+  const std::string graph = floats("w", {2}, {4, 1}) + floats("two", {1}, {2}) + node("Min", "w two", "w.next") + sumOf("w");
+  onnx::ModelProto model;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "ir_version: 8 opset_import { version: 18 } graph { name: \"g\" " + graph +
+          "output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }",
+      &model));
+  for (const auto& [part, value] : {std::pair{"state", "w"}, {"next", "w.next"}}) {
+    auto& entry = *model.add_metadata_props();
+    entry.set_key(std::string("stepscope.update.0.") + part);
+    entry.set_value(value);
+  }
+  const TemporaryFolder folder;
+  TrainOptions options;
+  for (const auto& [name, value] : {std::pair{"loss", "loss"}, {"train", "^w$"}, {"optimizer", "sgd"}, {"lr", "0.5"}})
+    ASSERT_TRUE(applySetting(options, name, value, "test"));
+  auto session = Session::open(folder.write("model.onnx", model.SerializeAsString()), {}, {});
+  ASSERT_TRUE(session) << session.error().message;
+  ASSERT_TRUE((*session)->setOptions(options));
+  ASSERT_TRUE((*session)->build());
+  ASSERT_TRUE((*session)->step());
+  const auto state = (*session)->namedState(true);
+  EXPECT_EQ(elementAsDouble(state.at("w"), 0), 1.5);  // min(4, 2) - 0.5
+  EXPECT_EQ(elementAsDouble(state.at("w"), 1), 0.5);
+  const auto written = [](const snapshot::Alert& alert) { return alert.code() == "parameter_written"; };
+  EXPECT_TRUE(std::ranges::none_of((*session)->alerts(), written));
+
+  // Where a micro step has no update, what the forward pass made of the parameter is lost: that is said.
+  ASSERT_TRUE(applySetting(options, "accumulate", "2", "test"));
+  auto accumulating = Session::open(folder.path() / "model.onnx", {}, {});
+  ASSERT_TRUE(accumulating) << accumulating.error().message;
+  ASSERT_TRUE((*accumulating)->setOptions(options));
+  ASSERT_TRUE((*accumulating)->build());
+  const auto alert = std::ranges::find_if((*accumulating)->alerts(), written);
+  ASSERT_NE(alert, (*accumulating)->alerts().end());
+  EXPECT_NE(alert->message().find("parameter 'w'"), std::string::npos) << alert->message();
 }
 
 }  // namespace

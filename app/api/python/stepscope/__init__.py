@@ -32,7 +32,8 @@ __all__ = ["Array", "Call", "Error", "Evaluation", "Instruction", "Option", "Pos
            "version"]  # fmt: skip
 
 # What needs torch: from the package stepscope_capture (plugins/torch), when it is asked for.
-_OF_CAPTURE = ("Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", "TrainerCallback", "capture", "verify", "watch")
+_OF_CAPTURE = ("Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", "TrainerCallback", "apply_checkpoint_policy", "capture", "verify",
+               "watch")  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
