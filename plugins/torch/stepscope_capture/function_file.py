@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from stepscope_capture.exported_file import mark_detached, name_by_model, restore, train_batch_norms, write_state
+from stepscope_capture.exported_file import count_axes, mark_detached, name_by_model, restore, train_batch_norms, write_state
 from stepscope_capture.exporters import exported
 from stepscope_capture.functions import seen_functions
 from stepscope_capture.meaning import changed_state
@@ -96,6 +96,7 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
         torch.set_rng_state(random)
     proto = onnx.load(str(path))
     mark_detached(proto)
+    count_axes(proto)
     write_public(proto)
     name_by_model(proto, module)
     restore(proto, state)
