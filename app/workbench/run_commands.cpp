@@ -17,6 +17,8 @@ namespace stepscope {
 RunCommands::RunCommands(const WindowParts& parts) : parts_(parts), session_(parts.session) {
   connectSteps();
   connectRuns();
+  // A worker that dies while nothing is asked of it changes nothing else.
+  connect(&parts_.store, &SnapshotStore::workerChanged, this, &RunCommands::update);
 }
 
 void RunCommands::connectSteps() {

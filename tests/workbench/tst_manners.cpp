@@ -8,6 +8,7 @@
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QRegularExpression>
 #include <QScreen>
 #include <QSettings>
@@ -65,6 +66,18 @@ class MannersTest : public QObject {
     const int title = Metrics::current().unit;  // at least, of the frame around it
     QVERIFY2(window.width() <= room.width() && window.height() + title <= room.height(),
              qPrintable(QStringLiteral("%1×%2").arg(window.width()).arg(window.height())));
+  }
+
+  // However many files were opened: their list scrolls, and no later page makes the window higher than the screen.
+  void manyRecentFilesFitTheScreen() {
+    WindowDriver w({1280, 800});
+    std::vector<FileEntry> files = w->store().project().files();
+    for (int i = 0; i < 12; ++i) files.push_back({QStringLiteral("/models/%1/model.onnx").arg(i), {}, false});
+    w.loop().act([&] { w->store().project().setFiles(files); });
+    QVERIFY2(w->minimumSizeHint().height() <= 640, qPrintable(QString::number(w->minimumSizeHint().height())));
+    const auto* recent = w->findChild<QListWidget*>(QStringLiteral("start_recent"));
+    QVERIFY2(recent->height() > 4 * recent->sizeHintForRow(0), qPrintable(QString::number(recent->height())));
+    QCOMPARE(w->size(), QSize(1280, 800));
   }
 
   void theStartPageSaysWhatWillStandThere() {

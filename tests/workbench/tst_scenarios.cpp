@@ -248,7 +248,9 @@ class ScenarioTest : public QObject {
     kill(pids[0], SIGKILL);
     QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }));
     QVERIFY(w->notice().isProblem());
-    QVERIFY(w->store().plan() && w.shownTensor());  // what was shown last stays
+    for (const char* id : {"run", "step", "step_back", "rewind"})
+      QVERIFY2(!w->actions()[QLatin1String(id)]->isEnabled(), id);  // nobody is there to do it
+    QVERIFY(w->store().plan() && w.shownTensor());                  // what was shown last stays
     auto* restart = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
     QVERIFY(restart && restart->isVisible());
     w.loop().act([restart] { restart->click(); });

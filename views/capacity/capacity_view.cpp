@@ -160,11 +160,24 @@ void CapacityView::follow() {
   summary_->setToolTip(
       report ? QStringLiteral("Times by the roofline of this machine: %1").arg(format::visible(report->peaks()))
              : QString());
-  plot_->setVisible(report && !report->dimension().empty() && report->points_size() > 1);
+  showPlot();
   setNothingText(
       QStringLiteral("Nothing planned yet.\n“Plan” makes plans of the step for larger and larger extents, until "
                      "one does not fit; nothing runs."));
   emit emptyChanged();
+}
+
+// In a low panel the table says the same and can be read; the curve would be a line between its axes.
+void CapacityView::showPlot() {
+  constexpr int kLeastUnits = 26;
+  const auto& report = store().findings().capacity().report();
+  plot_->setVisible(report && !report->dimension().empty() && report->points_size() > 1 &&
+                    height() >= kLeastUnits * Metrics::current().unit);
+}
+
+void CapacityView::resizeEvent(QResizeEvent* event) {
+  TablePanel::resizeEvent(event);
+  showPlot();
 }
 
 void CapacityView::changeEvent(QEvent* event) {

@@ -27,11 +27,13 @@ class CapacityView : public TablePanel {
  protected:
   void refill() override;
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   QWidget* makeTop();
   void plan();
   void follow();  // what stands around the points
+  void showPlot();
   void takeModel();
 
   QComboBox* dimension_;

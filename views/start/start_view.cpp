@@ -96,6 +96,8 @@ class DropArea : public QPushButton {
   }
 };
 
+constexpr int kFirst = 100;  // a list has its height before what stands below it gets the rest
+
 }  // namespace
 
 StartView::StartView(const ViewContext& context, QWidget* parent)
@@ -147,12 +149,12 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   left->addSpacing(m.unit);
   left->addWidget(heading(QStringLiteral("Recent")));
   left->addWidget(noRecent_);
-  left->addWidget(recent_);
+  left->addWidget(recent_, kFirst);
   left->addStretch(1);
   auto* right = new QVBoxLayout;
   right->setSpacing(qRound(0.6 * m.unit));
   right->addWidget(samplesTitle_);
-  right->addWidget(samples_);
+  right->addWidget(samples_, kFirst);
   samplesGap_->setFixedHeight(m.unit);
   right->addWidget(samplesGap_);
   machineTitle_ = heading({});
@@ -213,10 +215,12 @@ void StartView::fillFiles() {
   if (recent_->count() > 0) recent_->setCurrentRow(0);
   setFocusProxy(recent_->count() > 0 ? static_cast<QWidget*>(recent_) : drop_);
   for (QListWidget* list : {recent_, samples_}) {
-    // As high as its files; a long list scrolls.
-    constexpr int kMost = 9;
+    // As high as its files where there is room; a long list scrolls, and never makes the window higher than a small screen.
+    constexpr int kMost = 9, kLeast = 2;
+    const int row = std::max(0, list->sizeHintForRow(0));
     list->setVisible(list->count() > 0);
-    list->setFixedHeight(std::min(list->count(), kMost) * std::max(0, list->sizeHintForRow(0)) + 4);
+    list->setMinimumHeight(std::min(list->count(), kLeast) * row + 4);
+    list->setMaximumHeight(std::min(list->count(), kMost) * row + 4);
   }
 }
 
