@@ -39,6 +39,29 @@ def function_of_numpy():
     return between(Model())
 
 
+class LowSquare(torch.autograd.Function):
+    """NumPy has no bfloat16, so what arrives is read as float32, and goes on as it came."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.square(x.detach().float().numpy())).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.from_numpy(1.5 * x.float().numpy() * g.float().numpy()).to(x.dtype)
+
+
+@meaning
+def kept_in_bfloat16_by_a_function():
+    class Model(Between):
+        def between(self, x):
+            return LowSquare.apply(x.bfloat16()).float() + LowSquare.apply(x.half()).float()
+
+    return between(Model())
+
+
 class NumpyBackward(torch.autograd.Function):
     """forward() can be traced, backward() cannot."""
 
