@@ -269,7 +269,7 @@ SS_API ss_error* ss_load(ss_session* session, const char* path, int32_t resume);
 // is a plan. Calls are freed before ss_close. Tensors that are given are borrowed until the function returns.
 //
 // `outputs`: floats of the model whose gradients ss_backward is given; none: there is no backward pass. `inputs`: floats
-// whose gradients are wanted besides those of trained parameters.
+// whose gradients are wanted besides those of trained parameters; names of parameters among them are the trained ones.
 SS_API ss_error* ss_differentiate(ss_session* session, const char* const* outputs, size_t output_count,
                                   const char* const* inputs, size_t input_count);
 // Writes running statistics and what else of the state the forward pass changes. `seed`: of Dropout, in both passes.

@@ -74,6 +74,7 @@ struct Variant {
   std::vector<Stage> stages;        // specialise with its passes, and recompute where it changed something
   std::optional<Error> doesNotFit;  // why no step of it may run
   std::map<std::string, std::string> effects;
+  std::vector<double> sampleFactors;  // by OuterStep::updates
 };
 
 class Builder {

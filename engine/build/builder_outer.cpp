@@ -25,6 +25,27 @@ Result<std::vector<OuterStep::Seed>> seedsOf(const Graph& graph, const OuterRequ
   return seeds;
 }
 
+// Trained parameters and what else a gradient is asked of.
+Status chooseWanted(const Graph& graph, const OuterRequest& request, SymbolicStep& step) {
+  std::vector<ValueId> parameters, inputs;
+  for (const std::string& name : request.inputs) {
+    const ValueId id = graph.findValue(name);
+    const ValueRole role = id ? graph.value(id).role : ValueRole::kConstant;
+    if ((role != ValueRole::kInput && role != ValueRole::kInitializer) || !isFloating(graph.value(id).type.dtype))
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("gradient of '{}': no float input or parameter of the model has this name", name));
+    (role == ValueRole::kInput ? inputs : parameters).push_back(id);
+  }
+  for (ParameterChoice& parameter : step.parameters) {
+    if (!parameters.empty()) parameter.trained = std::ranges::find(parameters, parameter.value) != parameters.end();
+    if (parameter.trained && parameters.empty()) step.trained.push_back(parameter.value);
+  }
+  if (!parameters.empty()) step.trained = parameters;
+  for (const auto* ids : {&step.trained, &inputs})
+    for (const ValueId id : *ids) step.outer->gradients.push_back({graph.value(id).name, id});
+  return {};
+}
+
 }  // namespace
 
 Status Builder::attachOuter(SymbolicStep& step, Work& work) const {
@@ -51,16 +72,7 @@ Status Builder::attachOuter(SymbolicStep& step, Work& work) const {
       if (!chosen) return phase.fail(chosen.error());
       step.parameters = std::move(*chosen);
     }
-    for (const ParameterChoice& parameter : step.parameters)
-      if (parameter.trained) step.trained.push_back(parameter.value);
-    for (const ValueId id : step.trained) outer.gradients.push_back({graph.value(id).name, id});
-    for (const std::string& name : request.outer->inputs) {
-      const ValueId id = graph.findValue(name);
-      if (!id || graph.value(id).role != ValueRole::kInput || !isFloating(graph.value(id).type.dtype))
-        return phase.fail(
-            {ErrorCode::kNotFound, fmt::format("input '{}': no float input of the model has this name", name)});
-      outer.gradients.push_back({name, id});
-    }
+    if (Status status = chooseWanted(graph, *request.outer, step); !status) return phase.fail(status.error());
     if (outer.gradients.empty())
       return phase.fail({ErrorCode::kInvalidArgument,
                          "gradients: no parameter is trained and no input is asked for; expected one of them"});
@@ -68,7 +80,7 @@ Status Builder::attachOuter(SymbolicStep& step, Work& work) const {
     if (!masters) return phase.fail(masters.error());
     for (const ValueId id : graph.outputs()) outer.outputs.emplace_back(graph.value(id).name, id);
     addStatisticsUpdates(graph);
-    if (Status status = updatesAsOutputs(graph, outer.updates); !status) return phase.fail(status.error());
+    updatesAsOutputs(graph, outer.updates);
     graph.removeDeadNodes();
     phase.count(step.trained.size());
   }

@@ -31,18 +31,6 @@ class Adder {
   int count_ = 0;
 };
 
-// n / (n − 1), n elements for a channel.
-Result<double> sampleFactor(const Graph& graph, const Node& norm) {
-  const auto& shape = graph.value(norm.input(0)).type.shape;
-  const auto dims = shape ? knownDims(*shape) : std::nullopt;
-  if (!dims || dims->size() < 2)
-    return fail(ErrorCode::kUnsupported, fmt::format("{}: its input is {}; expected extents that are numbers", norm.label(),
-                                                     graph.value(norm.input(0)).type.text()));
-  const double n = static_cast<double>(elementCount(*dims)) / static_cast<double>(std::max<std::int64_t>((*dims)[1], 1));
-  if (n < 2) return invalid(fmt::format("{}: one element for a channel; expected more to take a variance of", norm.label()));
-  return n / (n - 1);
-}
-
 }  // namespace
 
 Result<ValueId> addOuterLoss(Graph& graph, Inference& inference, std::vector<OuterStep::Seed>& seeds) {
@@ -87,13 +75,13 @@ void tellOuter(const Graph& graph, OuterStep& step) {
     if (gradient.value) gradient.value = graph.outputs().at(next++);
 }
 
-Status updatesAsOutputs(Graph& graph, std::vector<OuterStep::Update>& updates) {
+void updatesAsOutputs(Graph& graph, std::vector<OuterStep::Update>& updates) {
   for (const StateUpdate& update : graph.stateUpdates) {
-    OuterStep::Update told{graph.value(update.state).name, update.next};
+    OuterStep::Update told{graph.value(update.state).name, update.next, {}, 0};
     if (const NodeId producer = graph.value(update.next).producer) {
       const Node& norm = graph.node(producer);
       if (norm.domain.empty() && norm.op == "BatchNormalization" && norm.output(2) == update.next) {
-        SS_ASSIGN(told.factor, sampleFactor(graph, norm));
+        told.input = norm.input(0);
         told.momentum = norm.attrs.real("momentum", 0.9F);
       }
     }
@@ -101,7 +89,29 @@ Status updatesAsOutputs(Graph& graph, std::vector<OuterStep::Update>& updates) {
     updates.push_back(std::move(told));
   }
   graph.stateUpdates.clear();
-  return {};
+}
+
+Result<std::vector<double>> sampleFactors(const Graph& graph, const OuterStep& step) {
+  std::vector<double> factors;
+  for (const OuterStep::Update& update : step.updates) {
+    factors.push_back(1);
+    if (!update.input) continue;
+    const ValueType& type = graph.value(update.input).type;
+    const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
+    if (!dims || dims->size() < 2)
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("state '{}': it is of the normalisation of '{}', {}; expected extents "
+                              "that are numbers",
+                              update.state, graph.value(update.input).name, type.text()));
+    const double n = static_cast<double>(elementCount(*dims)) / static_cast<double>(std::max<std::int64_t>((*dims)[1], 1));
+    if (n < 2)
+      return invalid(
+          fmt::format("state '{}': the variance of one element for a channel; expected more than one value per "
+                      "channel when training",
+                      update.state));
+    factors.back() = n / (n - 1);
+  }
+  return factors;
 }
 
 }  // namespace stepscope

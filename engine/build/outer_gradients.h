@@ -16,7 +16,9 @@ namespace stepscope {
 
 struct OuterRequest {
   std::vector<std::string> outputs;  // of the model, floats: whose gradients are fed
-  std::vector<std::string> inputs;   // of the model, floats: whose gradients are wanted, besides those of trained parameters
+  // Floats of the model whose gradients are wanted: inputs, besides those of trained parameters, or parameters, which are
+  // then the trained ones, whatever the options say.
+  std::vector<std::string> inputs;
 };
 
 struct OuterStep {
@@ -32,9 +34,10 @@ struct OuterStep {
   struct Update {
     std::string state;
     ValueId next;
-    // state = factor · next + (1 − factor) · momentum · state: a running variance takes the variance of a sample, as
-    // PyTorch's do, not that of the population as ONNX has it; factor = n / (n − 1), n elements for a channel. Else 1.
-    double factor = 1, momentum = 0;
+    // Of a running variance, which takes the variance of a sample, as PyTorch's do, not that of the population as ONNX has
+    // it: the input of its normalisation, and the weight of the state. Else invalid. See sampleFactors().
+    ValueId input;
+    double momentum = 0;
   };
   std::vector<std::pair<std::string, ValueId>> outputs;  // all of the model, by their names there
   std::vector<Seed> seeds;
@@ -54,8 +57,11 @@ void tellOuter(const Graph& graph, OuterStep& step);
 // rule.
 Status shapeSeeds(Graph& graph, const OuterStep& step, const Operators& operators);
 
-// Updates of the graph's state become outputs, and are told in `updates`. Errors: a batch normalisation whose input has
-// extents that are no numbers, or one element for a channel.
-Status updatesAsOutputs(Graph& graph, std::vector<OuterStep::Update>& updates);
+// Updates of the graph's state become outputs, and are told in `updates`.
+void updatesAsOutputs(Graph& graph, std::vector<OuterStep::Update>& updates);
+
+// By update, once shapes are numbers: state = factor · next + (1 − factor) · momentum · state, where factor = n / (n − 1)
+// with n elements for a channel; 1 for what is no running variance. Error: one element for a channel.
+Result<std::vector<double>> sampleFactors(const Graph& graph, const OuterStep& step);
 
 }  // namespace stepscope

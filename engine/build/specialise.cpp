@@ -56,6 +56,11 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
     variant->inference = std::make_unique<Inference>(
         graph, InferOptions{.foldElements = kFoldElements, .operators = &model_->registry->operators()});
     if (Status status = variant->inference->run(); !status) return phase.fail(request.explain(status.error()));
+    if (variant->step->outer) {
+      auto factors = sampleFactors(graph, *variant->step->outer);
+      if (!factors) return phase.fail(factors.error());
+      variant->sampleFactors = std::move(*factors);
+    }
     if (Status fits = checkLoops(graph, *variant->inference, request.options.loopMemory); !fits)
       return phase.fail(fits.error());
     SS_TRY(optimise("fold", *variant->step, graph, *variant->inference, variant->effects, variant->stages));

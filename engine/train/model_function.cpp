@@ -49,18 +49,21 @@ Status ModelCall::forward(const Batch& batch) {
 }
 
 Status ModelCall::writeUpdates() {
-  for (const OuterStep::Update& update : outer()->updates) {
+  const auto& updates = outer()->updates;
+  for (std::size_t u = 0; u < updates.size(); ++u) {
+    const OuterStep::Update& update = updates[u];
+    const double factor = stepper_->variant().sampleFactors[u];
     SS_ASSIGN(const Tensor next, stepper_->executor().read(update.next));
-    if (update.factor == 1) {
+    if (factor == 1) {
       context_.state.write(update.state, next.view());
       continue;
     }
     const Tensor old = context_.state.read(update.state);
     Tensor joined(next.dtype(), next.dims());
     for (std::int64_t i = 0; i < next.elements(); ++i)
-      storeElement(joined.view(), i,
-                   update.factor * elementAsDouble(next.view(), i) +
-                       (1 - update.factor) * update.momentum * elementAsDouble(old.view(), i));
+      storeElement(
+          joined.view(), i,
+          factor * elementAsDouble(next.view(), i) + (1 - factor) * update.momentum * elementAsDouble(old.view(), i));
     context_.state.write(update.state, joined.view());
   }
   return {};

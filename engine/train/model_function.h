@@ -19,7 +19,7 @@ namespace stepscope {
 
 struct FunctionRequest {
   std::vector<std::string> outputs;  // floats whose gradients are fed; none: there is no backward pass
-  std::vector<std::string> inputs;   // floats whose gradients are wanted
+  std::vector<std::string> inputs;   // floats whose gradients are wanted; parameters too (outer_gradients.h)
 };
 
 // Plans of one signature, those that no call uses now.

@@ -128,6 +128,14 @@ class Numbers(unittest.TestCase):
             model(x).square().sum().backward()
         self.same_gradients(a, b)
 
+    def test_many_parameters_with_long_names(self):
+        a = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(90)])
+        b = stepscope.Module(copy.deepcopy(a), policy="raise")
+        for model in (a, b):
+            model[3][0].weight.requires_grad_(False)
+            model(torch.ones(2, 4)).sum().backward()
+        self.same_gradients(a, b)
+
     def test_drops_by_the_seed_of_torch_and_nothing_in_evaluation(self):
         model = stepscope.Module(nn.Sequential(nn.Linear(6, 40), nn.Dropout(0.5)), policy="raise")
         x = torch.randn(3, 6)

@@ -219,7 +219,55 @@ class State(unittest.TestCase):
 
 
 class Function(unittest.TestCase):
-    """The model as a function."""
+    """The model as a function; the digits model's loss is one of its outputs, and it has running statistics."""
+
+    def opened(self):
+        session = stepscope.open(MODEL, threads=2)
+        with stepscope.open(MODEL, data=DATA) as other:
+            other.build()
+            outputs = [name for name in ("loss", "logits") if self._has(other, name)]
+        session.differentiate(outputs[:1])
+        return session, outputs[0]
+
+    @staticmethod
+    def _has(session, name):
+        try:
+            session.begin_step()
+            session.run_to(len(session.instructions))
+            session.value(name)
+            return True
+        except stepscope.Error:
+            return False
+
+    def test_gradients_are_those_of_the_step(self):
+        session, output = self.opened()
+        with session, stepscope.open(MODEL, threads=2) as whole:
+            whole.feed(**batch())
+            whole.build(keep_gradients=True)
+            loss = whole.step().loss
+            statistic = next(p.name for p in whole.parameters if p.name.endswith("running_var"))
+            session.set_state(statistic, whole.state(statistic))
+            kept = bytes(session.state(statistic).data)
+            first, second = session.forward(batch()), session.forward(batch(fill=0.25))  # two are open at once
+            self.assertAlmostEqual(first.output(output).tolist(), loss, places=6)
+            for call in (second, first):
+                call.backward({output: memoryview(array.array("f", [1.0])).cast("B").cast("f", ())})
+            for p in (p for p in whole.parameters if p.trained):
+                ours, theirs = first.gradient(p.name), whole.gradient(p.name)
+                self.assertEqual(ours.shape, theirs.shape)
+                for a, b in zip(ours.data, theirs.data):
+                    self.assertAlmostEqual(a, b, places=5)
+            self.assertNotEqual(bytes(second.gradient(p.name).data), bytes(first.gradient(p.name).data))
+            with self.assertRaises(stepscope.Error) as caught:
+                first.backward()
+            self.assertIn("ran already", str(caught.exception))
+            with self.assertRaises(stepscope.Error) as caught:
+                first.gradient("nobody")
+            self.assertEqual(caught.exception.code, "not_found")
+            self.assertNotEqual(bytes(session.state(statistic).data), kept)  # the forward pass writes it
+            first.close()
+            with self.assertRaises(stepscope.Error):
+                first.output(output)
 
     def test_says_what_is_missing(self):
         with stepscope.open(MODEL, threads=2) as session:

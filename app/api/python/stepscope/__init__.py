@@ -252,7 +252,7 @@ class Session:
     # --- as a function
     def differentiate(self, outputs: Iterable[str] = (), inputs: Iterable[str] = ()) -> None:
         """From here on forward() runs the model as a function. `outputs`: whose gradients Call.backward() is given; none: there is no backward
-        pass. `inputs`: whose gradients are wanted besides those of trained parameters."""
+        pass. `inputs`: whose gradients are wanted besides those of trained parameters; names of parameters among them are the trained ones."""
         of, count = _c.texts(outputs)
         wanted, wanted_count = _c.texts(inputs)
         _c.library.differentiate(self._session(), of, count, wanted, wanted_count)

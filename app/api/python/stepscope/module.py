@@ -9,9 +9,10 @@ is a variant, exported and built when it first comes.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
-import re
+import io
 import sys
 import tempfile
 import time
@@ -116,7 +117,7 @@ class _Built:
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         self.tensor_count = len(tensors)
         begin = time.monotonic_ns()
-        self.file, used = _exported(model, leaves, spec, self.folder.name, exporter)
+        self.file = _exported(model, leaves, spec, self.folder.name, exporter)
         exported = time.monotonic_ns()
         held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
         prefix = capture_parts("function_file").PREFIX
@@ -130,8 +131,9 @@ class _Built:
                 seen.add(id(tensor))
                 self.trained.append((name, initializer))
         self.parameters = [held[name] for name, _ in self.trained]
-        pattern = "^(" + "|".join(re.escape(name) for name in trained) + ")$" if trained else "^$"
-        settings = {"train": pattern, "threads": torch.get_num_threads(), "seed": 0, **options}
+        settings = {"threads": torch.get_num_threads(), "seed": 0, **options}
+        if not trained:
+            settings["freeze"] = "."
         self.session = open_session(self.file.path, settings)
         for initializer, name, tensor in self.placed:
             if not tensor.is_contiguous() or tensor.device.type != "cpu":
@@ -148,8 +150,8 @@ class _Built:
         if self.backward and not self.floats:
             raise Refused("none of its results is a tensor of floats; expected one to take a gradient of")
         names = dict((i, name) for name, i in self.file.inputs)
-        self.session.differentiate(self.floats, [names[i] for i in self.wanted])
-        self.told = Variant(reason, _signature(tensors, grad), used, exported - begin, 0)
+        self.session.differentiate(self.floats, [*(names[i] for i in self.wanted), *(trained if self.backward else [])])
+        self.told = Variant(reason, _signature(tensors, grad), exporter, exported - begin, 0)
         self.first = True
 
     def run(self, values: tuple) -> Any:
@@ -168,20 +170,18 @@ class _Built:
         return next((name for name, tensor, address in self.addresses if tensor.data_ptr() != address), None)
 
 
-def _exported(model: nn.Module, leaves: list, spec: Any, folder: str, exporter: str) -> tuple:
-    """(file, exporter that made it)"""
+def _exported(model: nn.Module, leaves: list, spec: Any, folder: str, exporter: str) -> Any:
+    """The file. Raises Refused."""
     parts = capture_parts("function_file")
-    tried = []
-    for way in ("torchscript", "dynamo") if exporter == "auto" else (exporter,):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return parts.write_function(model, leaves, spec, folder, way), way
-        except parts.Refused as error:
-            raise Refused(str(error)) from None
-        except Exception as error:  # noqa: BLE001  whatever an exporter does with a model that it cannot export
-            tried.append(f"{way}: {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
-    raise Refused("no exporter takes it: " + "; ".join(tried))
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # exporters tell their progress
+            warnings.simplefilter("ignore")
+            return parts.write_function(model, leaves, spec, folder, exporter)
+    except parts.Refused as error:
+        raise Refused(str(error)) from None
+    except Exception as error:  # noqa: BLE001  whatever an exporter does with a model that it cannot export
+        text = str(error).strip().splitlines()
+        raise Refused(f"{type(error).__name__}: {text[0] if text else ''}") from error
 
 
 def _signature(tensors: list, grad: bool) -> str:
@@ -258,11 +258,16 @@ class _Engine:
             self.built.clear()  # all of them point there
             built, reason = None, f"'{moved}' lies in other memory"
         if built is None:
-            try:
-                built = _Built(model, leaves, spec, grad, self.exporter, options, reason)
-            except (Refused, Error) as error:
-                self.refused[key] = str(error)
-                raise Refused(str(error)) from error
+            tried: dict[str, str] = {}  # why → by which exporter
+            for way in ("torchscript", "dynamo") if self.exporter == "auto" else (self.exporter,):
+                try:
+                    built = _Built(model, leaves, spec, grad, way, options, reason)
+                    break
+                except (Refused, Error) as error:
+                    tried.setdefault(str(error), way)
+            if built is None:
+                self.refused[key] = "; ".join(f"{why} (exported by {way})" for why, way in tried.items())
+                raise Refused(self.refused[key])
             self.built[key] = built
         self.newest = key
         return built
@@ -294,7 +299,7 @@ class Module:
     policy    what becomes of a call that the engine does not take: "fall_back" warns once for each reason and lets PyTorch run it, "raise" raises
               Refused, "ask" asks at the terminal (and raises where there is none); or a function of the reason that returns whether PyTorch may.
     options   of the engine, as stepscope.open() takes them ({"recompute.budget": "2GiB"} …).
-    exporter  "torchscript", "dynamo", or "auto": the first that takes the model.
+    exporter  "torchscript", "dynamo", or "auto": the first by which the engine takes the model.
     """
 
     def __new__(cls, model: nn.Module, policy: Any = "fall_back", options: Optional[dict] = None, exporter: str = "auto") -> "Module":
