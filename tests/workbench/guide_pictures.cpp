@@ -5,6 +5,8 @@
 #include <QImageWriter>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
+#include <QTemporaryDir>
 #include <QTest>
 #include <atomic>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include "app/workbench/sample_list.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
+#include "views/common/findings.h"
 #include "views/common/pass_stages.h"
 #include "views/common/tokens.h"
 #include "views/graph/phase_strip.h"
@@ -186,6 +189,48 @@ void runs() {
   savePanel(w, "runs", "runs", 200);
 }
 
+// What the laboratory finds: presses the button of a view that measures, and waits.
+void measured(WindowDriver& w, const char* view, const char* button) {
+  auto* press = w.view(QLatin1String(view))->findChild<QPushButton*>(QLatin1String(button));
+  const QString before = press->text();
+  w.loop().act([press] { press->click(); });
+  check(w.loop().wait([&] { return press->text() == before; }, 300'000) && w.settled(), view, w);
+}
+
+void laboratory() {
+  if (wants("capacity")) {
+    WindowDriver w({1280, 820});
+    check(w.openBuilt(sample("too_large")), "capacity", w);
+    auto* memory = w.view(QStringLiteral("capacity"))->findChild<QLineEdit*>(QStringLiteral("capacity_memory"));
+    w.loop().act([memory] { memory->setText(QStringLiteral("100 MiB")); });
+    measured(w, "capacity", "capacity_plan");
+    savePanel(w, "capacity", "capacity");
+  }
+  if (wants("ledger")) {
+    WindowDriver w({1280, 820});
+    check(w.openBuilt(sample("padding")), "ledger", w);
+    w.loop().act([&] { w->session().train(3); });
+    w.settled();
+    measured(w, "ledger", "ledger_measure");
+    savePanel(w, "ledger", "ledger");
+  }
+  if (wants("bisect")) {
+    QTemporaryDir place;
+    const TestModel digits = sample("digits");
+    const TestModel model{digits.name, place.filePath(QStringLiteral("model.onnx")), digits.data};
+    WindowDriver w({1280, 820});
+    check(QFile::copy(digits.model, model.model) && w.openBuilt(model), "bisect", w);
+    w.act("step_whole");
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("precision"), QStringLiteral("bf16")); });
+    w.settled();
+    w.view(QStringLiteral("bisect"));
+    const auto& study = w->store().findings().bisect();
+    w.loop().act([&] { emit w->wishes().bisect(); });
+    check(w.loop().wait([&] { return !study.running(); }, 300'000) && w.settled(), "bisect", w);
+    savePanel(w, "bisect", "bisect");
+  }
+}
+
 // A run beside threads that want the processor too.
 void busy() {
   if (!wants("busy")) return;
@@ -236,6 +281,7 @@ int main(int argc, char** argv) {
     padding();
     runs();
     busy();
+    laboratory();
   }
   return failures > 0 ? 1 : 0;
 }

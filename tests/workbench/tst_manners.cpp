@@ -76,7 +76,8 @@ class MannersTest : public QObject {
     w.loop().act([&] { w->store().project().setFiles(files); });
     QVERIFY2(w->minimumSizeHint().height() <= 640, qPrintable(QString::number(w->minimumSizeHint().height())));
     const auto* recent = w->findChild<QListWidget*>(QStringLiteral("start_recent"));
-    QVERIFY2(recent->height() > 4 * recent->sizeHintForRow(0), qPrintable(QString::number(recent->height())));
+    QVERIFY2(w.loop().wait([&] { return recent->height() > 4 * recent->sizeHintForRow(0); }),
+             qPrintable(QString::number(recent->height())));
     QCOMPARE(w->size(), QSize(1280, 800));
   }
 
