@@ -100,7 +100,7 @@ class Attacher {
     Node& node = graph_.mutableNode(id);
     node.sinceVersion = kInternalOpset;
     node.provenance.imported = id;
-    node.provenance.modulePath = "loss";
+    node.provenance.modulePath = InternedText("loss");
     node.origin = {.kind = Origin::Kind::kRoot, .detail = InternedText(fmt::format("loss/{}", op))};
     SS_TRY(inference_.inferNode(id));
     return node.output(0);

@@ -18,9 +18,9 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 // Where a node comes from, as far as the exporter told.
 std::string originText(const Node& node) {
   std::string text;
-  if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
+  if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath.view());
   if (!node.provenance.sourceFile.empty())
-    text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
+    text += fmt::format("; {}:{}", node.provenance.sourceFile.view(), node.provenance.sourceLine);
   return text;
 }
 

@@ -24,7 +24,8 @@ void castForReaders(Graph& graph, ValueId parameter, DType type, std::unordered_
   Node& node = graph.mutableNode(id);
   node.sinceVersion = kInternalOpset;
   node.provenance.pass = graph.pass();
-  if (const auto dot = name.rfind('.'); dot != std::string::npos) node.provenance.modulePath = name.substr(0, dot);
+  if (const auto dot = name.rfind('.'); dot != std::string::npos)
+    node.provenance.modulePath = InternedText(name.substr(0, dot));
   casts[parameter] = node.output(0);
   made.push_back(id);
 }

@@ -73,7 +73,7 @@ class Emitter {
       // The module of a parameter is its name without the last part: "h.0.attn.weight" belongs to "h.0.attn".
       const std::string& parameter = graph_.value(owner).name;
       if (const auto dot = parameter.rfind('.'); dot != std::string::npos)
-        node.provenance.modulePath = parameter.substr(0, dot);
+        node.provenance.modulePath = InternedText(parameter.substr(0, dot));
     }
     SS_TRY(inference_.inferNode(id));
     return graph_.node(id).outputs;

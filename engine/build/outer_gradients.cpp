@@ -18,7 +18,7 @@ class Adder {
     Node& node = graph_.mutableNode(id);
     node.sinceVersion = kInternalOpset;
     node.provenance.imported = id;
-    node.provenance.modulePath = prefix_;
+    node.provenance.modulePath = InternedText(prefix_);
     node.origin = {.kind = Origin::Kind::kRoot, .detail = InternedText(name)};
     SS_TRY(inference_.inferNode(id));
     return graph_.node(id).output(0);

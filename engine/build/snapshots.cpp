@@ -75,14 +75,14 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
     n.set_phase(static_cast<snapshot::Phase>(node.phase));
     auto& provenance = *n.mutable_provenance();
     for (const NodeId source : node.provenance.sources) provenance.add_sources(source.index);
-    provenance.set_pass(node.provenance.pass);
+    provenance.set_pass(std::string(node.provenance.pass));
     provenance.set_imported(node.provenance.imported.index);
     provenance.set_forward(node.provenance.forward.index);
-    provenance.set_module_path(toUtf8(node.provenance.modulePath));
+    provenance.set_module_path(toUtf8(std::string(node.provenance.modulePath)));
     provenance.set_module_path_inferred(node.provenance.modulePathInferred);
-    provenance.set_source_file(toUtf8(node.provenance.sourceFile));
+    provenance.set_source_file(toUtf8(std::string(node.provenance.sourceFile)));
     provenance.set_source_line(node.provenance.sourceLine);
-    provenance.set_source_code(toUtf8(node.provenance.sourceCode));
+    provenance.set_source_code(toUtf8(std::string(node.provenance.sourceCode)));
     for (const Predicate& p : node.predicates) {
       auto& predicate = *n.add_predicates();
       predicate.set_value(p.condition.index);
@@ -156,7 +156,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_bytes_read(instruction.bytesRead);
     o.set_bytes_written(instruction.bytesWritten);
     o.set_flops(instruction.flops);
-    o.set_implementation(executor.implementation(static_cast<int>(i)));
+    o.set_implementation(std::string(executor.implementation(static_cast<int>(i))));
     o.set_view(instruction.view);
     for (const auto& [buffer, expected] : instruction.predicates) {
       auto& predicate = *o.add_predicates();
@@ -170,7 +170,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_stream(instruction.stream);
     for (const Wait& wait : instruction.waits) o.add_waits(wait.instruction);
     o.set_on_host(toUtf8(instruction.onHostReason));
-    o.set_workspace_buffer(instruction.workspace);
+    o.set_workspace_buffer(plan.workspaceOf(i));
     o.set_update_entry(instruction.updateEntry);
   }
   std::map<std::string_view, std::int64_t> owners;
@@ -181,7 +181,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     auto& o = *out.add_buffers();
     o.set_index(static_cast<int>(b));
     o.set_value(buffer.value.index);
-    o.set_name(toUtf8(buffer.name));
+    o.set_name(toUtf8(buffer.name()));
     o.set_buffer_class(static_cast<snapshot::BufferClass>(buffer.bufferClass));
     o.set_in_arena(buffer.home == Home::kArena && buffer.space == plan.space);
     o.set_on_host(plan.space == Space::kDevice && buffer.space == Space::kHost);
@@ -190,8 +190,8 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_first(buffer.first);
     o.set_last(buffer.last);
     o.set_shares(buffer.shares);
-    o.set_decision(toUtf8(placements[b].empty() ? buffer.decision : buffer.decision + "; " + placements[b]));
-    for (const std::string& refusal : buffer.refusals) o.add_refusals(toUtf8(refusal));
+    o.set_decision(toUtf8(placements[b].empty() ? buffer.decision() : buffer.decision() + "; " + placements[b]));
+    for (const std::string& refusal : buffer.refusals()) o.add_refusals(toUtf8(refusal));
     const bool atPeak = buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last;
     if (buffer.shares >= 0 || buffer.space != plan.space || (buffer.home == Home::kArena && !atPeak)) continue;
     owners[bufferClassName(buffer.bufferClass)] += buffer.bytes;
@@ -219,7 +219,7 @@ std::vector<snapshot::Determinism> determinismOf(const Executor& executor) {
   for (std::size_t i = 0; i < executor.plan().instructions.size(); ++i) {
     snapshot::Determinism& verdict = verdicts.emplace_back();
     verdict.set_node(executor.plan().instructions[i].node.index);
-    const std::optional<Determinism>& says = executor.determinism(static_cast<int>(i));
+    const Determinism* const says = executor.determinism(static_cast<int>(i));
     if (!says) {
       verdict.set_verdict("not known yet");
       verdict.set_reason("extents depend on data: the kernel is chosen when it runs");

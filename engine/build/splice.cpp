@@ -88,7 +88,7 @@ class Splicer {
     made.provenance.sources.clear();
     made.provenance.imported = id;
     made.provenance.forward = {};
-    if (made.provenance.modulePath.empty()) made.provenance.modulePath = request_.modulePath;
+    if (made.provenance.modulePath.empty()) made.provenance.modulePath = InternedText(request_.modulePath);
     made.origin = request_.origin ? request_.origin(node.name)
                                   : Origin{.kind = Origin::Kind::kRoot, .detail = InternedText(request_.prefix + node.name)};
     for (const Predicate& predicate : node.predicates)

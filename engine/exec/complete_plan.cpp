@@ -11,11 +11,11 @@ Status completePlan(ExecutionPlan& plan, const Graph& graph, Backend backend, co
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
     const Instruction& instruction = plan.instructions[i];
     if (instruction.kind != InstructionKind::kKernel || instruction.view || instruction.dynamic) continue;
-    const ThreadScope scope(instruction.spec.threads);
+    const ThreadScope scope(instruction.spec().threads);
     const std::string_view kernels = backend == Backend::kReference
                                          ? kReferenceDevice
                                          : std::string_view((instruction.onHost ? cpuDevice() : device).facts().kernels);
-    const auto made = makeKernel(operators.kernels, kernels, instruction.spec, plan.anyThreads);
+    const auto made = makeKernel(operators.kernels, kernels, instruction.spec(), plan.anyThreads);
     if (!made)
       return fail(made.error().code, instructionLabel(plan, graph, static_cast<int>(i)) + ": " + made.error().message);
     if (const auto bytes = static_cast<std::int64_t>(made->kernel->workspaceBytes()); bytes > 0)

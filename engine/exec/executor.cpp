@@ -274,7 +274,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
   const Node& node = dynamicGraph_->node(instruction.node);
   const auto label = [&] { return node.label() + ": "; };
   std::vector<TensorView> inputs, outputs;
-  KernelSpec spec = instruction.spec;
+  KernelSpec spec = instruction.spec();
   for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
     TensorView view = viewOf(instruction.inputs[i]);
     if (instruction.inputs[i] >= 0 && !view.present()) {
@@ -314,7 +314,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
       if (!dims)
         return unsupported(label() + fmt::format("extents of '{}' are {}; expected numbers", value.name, value.type.text()));
       SS_TRY(checkedElementCount(*dims));
-      dynamic_[at(buffer)] = Tensor(value.type.dtype, *dims);
+      dynamic_[buffer] = Tensor(value.type.dtype, *dims);
     } else if (dims && *dims != viewOf(buffer).dims) {
       return invalid(label() + fmt::format("'{}' is {} now; the plan was made for {}", value.name, dimsText(*dims),
                                            dimsText(viewOf(buffer).dims)));
@@ -324,22 +324,21 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
   }
   auto made = makeKernel(operators_.kernels, kernelsFor(instruction), spec, plan_.anyThreads);
   if (!made) return tl::make_unexpected(labelled(node, made.error()));
-  determinism_[at(index)] = std::move(made->determinism);
+  determinism_[at(index)] = saidOnce(made->determinism);
   std::vector<std::byte> workspace(made->kernel->workspaceBytes() + 64);
   const auto pad = (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64) % 64;
   KernelCall call{inputs, outputs, std::span(workspace).subspan(pad), key, 0, {}};
   call.allocate = [&](std::size_t o, Dims dims) -> Status {
     SS_TRY(checkedElementCount(dims));
-    dynamic_[at(instruction.outputs[o])] = Tensor(spec.outputs[o].dtype, std::move(dims));
-    outputs[o] = dynamic_[at(instruction.outputs[o])].view();
+    Tensor& made = dynamic_[instruction.outputs[o]];
+    made = Tensor(spec.outputs[o].dtype, std::move(dims));
+    outputs[o] = made.view();
     return {};
   };
   if (Status status = made->kernel->run(call); !status) return tl::make_unexpected(labelled(node, status.error()));
+  std::erase_if(dynamic_, [&](const auto& entry) { return plan_.buffers[at(entry.first)].last < index; });
   std::int64_t live = 0;
-  for (std::size_t b = 0; b < dynamic_.size(); ++b) {
-    if (plan_.buffers[b].home == Home::kDynamic && plan_.buffers[b].last < index) dynamic_[b] = Tensor();
-    if (dynamic_[b].valid()) live += static_cast<std::int64_t>(dynamic_[b].bytes());
-  }
+  for (const auto& [buffer, tensor] : dynamic_) live += static_cast<std::int64_t>(tensor.bytes());
   dynamicPeak_ = std::max(dynamicPeak_, live);
   return {};
 }

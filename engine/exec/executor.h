@@ -6,11 +6,14 @@
 
 #include <atomic>
 #include <climits>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/exec/step_graphs.h"
@@ -54,7 +57,7 @@ class Executor {
 
   struct BoundKernel {
     NodeId node;
-    std::string implementation;
+    InternedText implementation;
     std::int64_t ns = 0;
   };
   // Makes kernels and packs the arena. `memoryLimit` in bytes (0 = none): above it, an error with the peak and its owners.
@@ -121,13 +124,9 @@ class Executor {
   std::int64_t plannedBytes() const { return plan_.persistentBytes + plan_.arenaBytes + plan_.hostArenaBytes; }
   std::int64_t touchedBytes() const { return device_.touchedBytes(arena_) + cpuDevice().touchedBytes(hostArena_); }
   std::int64_t dynamicBytes() const { return dynamicPeak_; }  // largest sum of dynamic buffers
-  const std::string& implementation(int instruction) const {
-    return implementations_[static_cast<std::size_t>(instruction)];
-  }
-  // What the kernel says of its bits; of a dynamic instruction, whose kernel is chosen when it runs, nothing before it ran.
-  const std::optional<Determinism>& determinism(int instruction) const {
-    return determinism_[static_cast<std::size_t>(instruction)];
-  }
+  std::string_view implementation(int instruction) const { return implementations_[static_cast<std::size_t>(instruction)]; }
+  // What the kernel says of its bits; null for a dynamic instruction, whose kernel is chosen when it runs, before it ran.
+  const Determinism* determinism(int instruction) const { return determinism_[static_cast<std::size_t>(instruction)]; }
 
  private:
   // What running an instruction asks for, in one byte: between two kernels little may be looked at.
@@ -175,6 +174,7 @@ class Executor {
   Device& deviceOf(const Instruction& instruction) const { return instruction.onHost ? cpuDevice() : device_; }
   Status writeBuffer(int buffer, const TensorView& contents);
   std::string_view kernelsFor(const Instruction& instruction) const;  // whose kernels it runs
+  const Determinism* saidOnce(const Determinism& says);
   static Error labelled(const Node& node, Error error);
 
   const Graph& graph_;
@@ -203,12 +203,13 @@ class Executor {
   };
   std::vector<Bound> instructions_;
   std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo
-  std::vector<std::string> implementations_;
-  std::vector<std::optional<Determinism>> determinism_;
-  std::vector<Tensor> inputs_;           // by buffer, for Home::kInput
-  std::vector<Tensor> constants_;        // by buffer, for constants in the memory of the device
-  std::vector<Tensor> dynamic_;          // by buffer, for Home::kDynamic
-  std::unique_ptr<Graph> dynamicGraph_;  // types of dynamic values are written here while running
+  std::vector<InternedText> implementations_;
+  std::vector<const Determinism*> determinism_;  // by instruction, into said_
+  std::deque<Determinism> said_;                 // few: kernels of a kind say the same
+  std::unordered_map<int, Tensor> inputs_;       // by buffer, for Home::kInput
+  std::unordered_map<int, Tensor> constants_;    // by buffer, for constants in the memory of the device
+  std::unordered_map<int, Tensor> dynamic_;      // by buffer, for Home::kDynamic
+  std::unique_ptr<Graph> dynamicGraph_;          // types of dynamic values are written here while running
   std::unique_ptr<Inference> dynamicInference_;
   std::int64_t dynamicPeak_ = 0;
   std::map<const void*, Saved> saved_;  // by address of the state; the memory is used again by later runs

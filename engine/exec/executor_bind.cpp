@@ -14,7 +14,7 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 // All kernels of a plan are made for the same number.
 int threadsOf(const ExecutionPlan& plan) {
   for (const Instruction& instruction : plan.instructions)
-    if (!instruction.view) return instruction.spec.threads;
+    if (!instruction.view) return instruction.spec().threads;
   return 1;
 }
 
@@ -36,53 +36,57 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
   const ThreadScope scope(threads_);
   const std::size_t count = plan_.instructions.size();
   instructions_.resize(count);
-  implementations_.assign(count, "");
-  determinism_.assign(count, std::nullopt);
+  implementations_.assign(count, {});
+  determinism_.assign(count, nullptr);
   bool anyDynamic = false;
   for (std::size_t i = 0; i < count; ++i) {
-    Instruction& instruction = plan_.instructions[i];
+    const Instruction& instruction = plan_.instructions[i];
     const Node& node = graph_.node(instruction.node);
     instructions_[i].randomNode = static_cast<std::uint32_t>(std::max(0, node.provenance.imported.index));
     instructions_[i].device = &deviceOf(instruction);
     instructions_[i].stream = instruction.stream;
     if (instruction.kind != InstructionKind::kKernel) {
       instructions_[i].copies = true;
-      implementations_[i] = instruction.kind == InstructionKind::kCopy ? "copy" : "commit";
+      implementations_[i] = InternedText(instruction.kind == InstructionKind::kCopy ? "copy" : "commit");
       continue;
     }
     if (instruction.view) {
-      implementations_[i] = "view";
+      implementations_[i] = InternedText("view");
       static const Determinism kNothingRuns = Determinism::fixed("the memory of its input: nothing runs");
-      determinism_[i] = kNothingRuns;
+      determinism_[i] = saidOnce(kNothingRuns);
       continue;
     }
     if (instruction.dynamic) {
-      implementations_[i] = "chosen at run time";
+      implementations_[i] = InternedText("chosen at run time");
       anyDynamic = true;
       continue;
     }
     const std::int64_t begin = monotonicNs();
-    auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec, plan_.anyThreads);
+    auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec(), plan_.anyThreads);
     if (!made) return tl::make_unexpected(labelled(node, made.error()));
     instructions_[i].kernel = std::move(made->kernel);
     const OpDef* const op = operators_.ops.find(node);
     instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
-    implementations_[i] = instructions_[i].kernel->implementation();
-    determinism_[i] = std::move(made->determinism);
+    implementations_[i] = InternedText(instructions_[i].kernel->implementation());
+    determinism_[i] = saidOnce(made->determinism);
     bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});
     if (const auto bytes = static_cast<std::int64_t>(instructions_[i].kernel->workspaceBytes()); bytes > 0)
       addWorkspace(plan_, i, bytes);
   }
+  plan_.buffers.shrink_to_fit();
+  bound_.shrink_to_fit();
   packArena(plan_, graph_, reuse);
   if (memoryLimit > 0) SS_TRY(checkFits(plan_, memoryLimit));
   SS_TRY(allocateMemory());
   for (std::size_t i = 0; i < count; ++i) {
     const Instruction& instruction = plan_.instructions[i];
     Bound& bound = instructions_[i];
+    bound.inputs.reserve(instruction.inputs.size());
+    bound.outputs.reserve(instruction.outputs.size());
     for (const int b : instruction.inputs) bound.inputs.push_back(viewOf(b));
     for (const int b : instruction.outputs) bound.outputs.push_back(viewOf(b));
-    if (instruction.workspace >= 0) {
-      const Buffer& workspace = plan_.buffers[at(instruction.workspace)];
+    if (const int scratch = plan_.workspaceOf(i); scratch >= 0) {
+      const Buffer& workspace = plan_.buffers[at(scratch)];
       std::byte* const arena = workspace.space == plan_.space ? arena_.data() : hostArena_.data();
       bound.workspace = {arena + workspace.offset, static_cast<std::size_t>(workspace.bytes)};
     }
@@ -90,7 +94,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
       const TensorView view = viewOf(buffer);
       if (view.dtype != DType::kBool)
         return invalid(
-            fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(view.dtype)));
+            fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name(), dtypeName(view.dtype)));
       bound.predicates.emplace_back(static_cast<const bool*>(view.data), expected);
     }
     todo_.push_back(static_cast<std::uint8_t>((instruction.view ? kNothing : kKernel) |
@@ -105,6 +109,12 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
         std::make_unique<Inference>(*dynamicGraph_, InferOptions{.foldElements = -1, .operators = &operators_});
   }
   return {};
+}
+
+const Determinism* Executor::saidOnce(const Determinism& says) {
+  for (const Determinism& known : said_)
+    if (known.order == says.order && known.reason == says.reason) return &known;
+  return &said_.emplace_back(says);
 }
 
 // Kernels begin their messages with the op, which the label of the node says already.
@@ -149,22 +159,20 @@ void Executor::findSaves() {
 Status Executor::allocateMemory() {
   SS_ASSIGN(arena_, device_.allocate(plan_.arenaBytes));
   SS_ASSIGN(hostArena_, cpuDevice().allocate(plan_.hostArenaBytes));
-  inputs_.resize(plan_.buffers.size());
-  dynamic_.resize(plan_.buffers.size());
-  constants_.resize(plan_.buffers.size());
   for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
     const Buffer& buffer = plan_.buffers[b];
     if (buffer.shares >= 0 || !buffer.value) continue;
     if (buffer.home == Home::kConstant && buffer.space == Space::kDevice) {
       const Tensor& constant = *graph_.value(buffer.value).data;
-      SS_ASSIGN(constants_[b], makeTensor(device_, constant.dtype(), constant.dims()));
-      SS_TRY(writeTensor(device_, constants_[b].view(), constant.view()));
+      Tensor& own = constants_[static_cast<int>(b)];
+      SS_ASSIGN(own, makeTensor(device_, constant.dtype(), constant.dims()));
+      SS_TRY(writeTensor(device_, own.view(), constant.view()));
     }
     if (buffer.home != Home::kInput) continue;
     const ValueType& type = graph_.value(buffer.value).type;
     const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
-    if (!dims) return invalid(fmt::format("input '{}': {}; expected numbers for every extent", buffer.name, type.text()));
-    inputs_[b] = Tensor(type.dtype, *dims);
+    if (!dims) return invalid(fmt::format("input '{}': {}; expected numbers for every extent", buffer.name(), type.text()));
+    inputs_[static_cast<int>(b)] = Tensor(type.dtype, *dims);
   }
   if (plan_.space == Space::kHost) return {};
   copyInstructionOf_.assign(graph_.valueCapacity(), -1);

@@ -37,14 +37,17 @@ TensorView Executor::viewOf(int buffer) const {
       break;
     }
     case Home::kConstant: {
-      const Tensor& made = constants_[at(plan_.root(buffer))];
-      const Tensor& tensor = made.valid() ? made : *graph_.value(root.value).data;
+      const auto own = constants_.find(plan_.root(buffer));
+      const Tensor& tensor = own != constants_.end() ? own->second : *graph_.value(root.value).data;
       view.data = tensor.data();
       if (b.value == root.value) view.dims = tensor.dims();
       break;
     }
-    case Home::kInput: view.data = inputs_[at(plan_.root(buffer))].data(); break;
-    case Home::kDynamic: return dynamic_[at(plan_.root(buffer))].view();
+    case Home::kInput: view.data = inputs_.at(plan_.root(buffer)).data(); break;
+    case Home::kDynamic: {
+      const auto made = dynamic_.find(plan_.root(buffer));
+      return made != dynamic_.end() ? made->second.view() : TensorView();
+    }
   }
   return view;
 }
@@ -124,15 +127,15 @@ std::string Executor::unavailable(ValueId id, int position) const {
   const Buffer& by = plan_.buffers[at(lost.by)];
   if (by.bufferClass == BufferClass::kWorkspace)
     return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", lost.instruction);
-  return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", by.name, lost.instruction);
+  return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", by.name(), lost.instruction);
 }
 
 Status Executor::setInput(ValueId id, const TensorView& view) {
   const int buffer = plan_.bufferOfValue[at(id)];
   if (buffer < 0) return {};  // the plan does not read this input
-  const Tensor& target = inputs_[at(buffer)];
+  const Tensor& target = inputs_.at(buffer);
   if (view.dtype != target.dtype() || view.dims != target.dims())
-    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name,
+    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name(),
                                dtypeName(view.dtype), dimsText(view.dims), dtypeName(target.dtype()),
                                dimsText(target.dims())));
   if (view.dtype == DType::kString)

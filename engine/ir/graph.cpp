@@ -25,13 +25,13 @@ std::string ValueType::text() const {
 std::string Node::label() const { return (domain.empty() ? op : domain + "." + op) + " '" + name + "'"; }
 
 Node& Graph::mutableNode(NodeId id) {
-  std::shared_ptr<Node>& node = nodes_[static_cast<std::size_t>(id.index)];
+  std::shared_ptr<Node>& node = nodes_.edit(static_cast<std::size_t>(id.index));
   if (node.use_count() > 1) node = std::make_shared<Node>(*node);
   return *node;
 }
 
 Value& Graph::mutableValue(ValueId id) {
-  std::shared_ptr<Value>& value = values_[static_cast<std::size_t>(id.index)];
+  std::shared_ptr<Value>& value = values_.edit(static_cast<std::size_t>(id.index));
   if (value.use_count() > 1) value = std::make_shared<Value>(*value);
   return *value;
 }
@@ -43,9 +43,16 @@ std::size_t Graph::sharedWith(const Graph& other) const {
   return shared;
 }
 
-void Graph::setPass(std::string pass) {
-  pass_ = std::move(pass);
-  passText_ = InternedText(pass_);
+const std::vector<NodeId>& Graph::order() const {
+  static const std::vector<NodeId> none;
+  return order_ ? *order_ : none;
+}
+
+void Graph::setOrder(std::vector<NodeId> order) { order_ = std::make_shared<std::vector<NodeId>>(std::move(order)); }
+
+std::vector<NodeId>& Graph::mutableOrder() {
+  if (!order_ || order_.use_count() > 1) order_ = std::make_shared<std::vector<NodeId>>(order());
+  return *order_;
 }
 
 std::int32_t Graph::nodeNamed(std::string_view name) const {
@@ -105,15 +112,14 @@ NodeId Graph::addNode(std::string name, std::string domain, std::string op, std:
       continue;
     }
     const ValueId out = addValue(std::move(outputNames[i]), {}, ValueRole::kNodeOutput);
-    values_.back()->producer = id;
-    values_.back()->outputIndex = static_cast<int>(i);
-    values_.back()->madeBy = id;
-    values_.back()->madeAs = static_cast<int>(i);
+    Value& made = mutableValue(out);
+    made.producer = made.madeBy = id;
+    made.outputIndex = made.madeAs = static_cast<int>(i);
     node->outputs.push_back(out);
   }
   nodes_.push_back(std::move(node));
-  order_.push_back(id);
-  edits_.push_back({Edit::Kind::kAddNode, id, {}, {}, passText_});
+  mutableOrder().push_back(id);
+  edits_.push_back({Edit::Kind::kAddNode, id, {}, {}, pass_});
   return id;
 }
 
@@ -121,8 +127,9 @@ ValueId Graph::addOutput(NodeId id, std::string name) { return addOutput(id, std
 
 ValueId Graph::addOutput(NodeId id, std::string name, std::size_t index) {
   const ValueId out = addValue(std::move(name), {}, ValueRole::kNodeOutput);
-  values_.back()->madeBy = id;
-  values_.back()->madeAs = static_cast<int>(index);
+  Value& made = mutableValue(out);
+  made.madeBy = id;
+  made.madeAs = static_cast<int>(index);
   moveOutput(out, id, index);
   return out;
 }
@@ -178,7 +185,7 @@ void Graph::kill(NodeId id) {
       valueNames_.erase(value(out).name, out.index);
     }
   nodeNames_.erase(node.name, id.index);
-  edits_.push_back({Edit::Kind::kRemoveNode, id, {}, {}, passText_});
+  edits_.push_back({Edit::Kind::kRemoveNode, id, {}, {}, pass_});
 }
 
 void Graph::removeNode(NodeId id) { removeNodes({id}); }
@@ -187,7 +194,7 @@ void Graph::removeNodes(const std::vector<NodeId>& nodes) {
   if (nodes.empty()) return;
   for (const NodeId id : nodes)
     if (node(id).alive) kill(id);
-  std::erase_if(order_, [&](NodeId id) { return !node(id).alive; });
+  std::erase_if(mutableOrder(), [&](NodeId id) { return !node(id).alive; });
 }
 
 void Graph::replaceAllUses(ValueId from, ValueId to) { replaceAllUses({{from, to}}); }
@@ -219,7 +226,7 @@ void Graph::replaceAllUses(const std::unordered_map<ValueId, ValueId>& replaceme
            std::any_of(node.predicates.begin(), node.predicates.end(),
                        [&](const Predicate& predicate) { return last.contains(predicate.condition); });
   };
-  for (const NodeId id : order_) {
+  for (const NodeId id : order()) {
     if (!reads(node(id))) continue;
     Node& reader = mutableNode(id);
     for (ValueId& in : reader.inputs)
@@ -228,7 +235,7 @@ void Graph::replaceAllUses(const std::unordered_map<ValueId, ValueId>& replaceme
   }
   for (ValueId& out : outputs_) out = replaced(out);
   for (StateUpdate& update : stateUpdates) update.next = replaced(update.next);
-  for (const ValueId from : froms) edits_.push_back({Edit::Kind::kReplaceUses, {}, from, replaced(from), passText_});
+  for (const ValueId from : froms) edits_.push_back({Edit::Kind::kReplaceUses, {}, from, replaced(from), pass_});
 }
 
 void Graph::setInput(NodeId id, std::size_t index, ValueId value) {
@@ -252,10 +259,11 @@ ValueId Graph::findValue(std::string_view name) const { return {valueNamed(name)
 NodeId Graph::findNode(std::string_view name) const { return {nodeNamed(name)}; }
 
 void Graph::markImported() {
-  for (const std::shared_ptr<Value>& value : values_) {
-    const NodeId maker = value->alive ? value->producer : NodeId{};
-    if (value->madeBy == maker && value->madeAs == value->outputIndex) continue;
-    Value& marked = mutableValue(value->id);
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = *values_[i];
+    const NodeId maker = value.alive ? value.producer : NodeId{};
+    if (value.madeBy == maker && value.madeAs == value.outputIndex) continue;
+    Value& marked = mutableValue(value.id);
     marked.madeBy = maker;
     marked.madeAs = marked.outputIndex;
   }

@@ -26,6 +26,8 @@
 #include "engine/ir/ids.h"
 #include "engine/ir/name_table.h"
 #include "engine/ir/provenance.h"
+#include "engine/ir/rare.h"
+#include "engine/ir/shared_blocks.h"
 #include "engine/ir/use_table.h"
 #include "kernels/attributes.h"
 #include "kernels/layout.h"
@@ -89,9 +91,9 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  // invalid id = an omitted optional output
   Attributes attrs;
-  std::map<std::string, std::shared_ptr<const Graph>> subgraphs;
-  std::map<std::string, std::string>
-      attributeReferences;  // inside functions: attribute name → name of the function's attribute
+  Rare<std::map<std::string, std::shared_ptr<const Graph>>> subgraphs;
+  // Inside functions: attribute name → name of the function's attribute.
+  Rare<std::map<std::string, std::string>> attributeReferences;
   Phase phase = Phase::kForward;
   Provenance provenance;
   Origin origin;
@@ -155,8 +157,8 @@ class Graph {
   Value& mutableValue(ValueId id);
   std::size_t nodeCapacity() const { return nodes_.size(); }  // ids are below this
   std::size_t valueCapacity() const { return values_.size(); }
-  const std::vector<NodeId>& order() const { return order_; }  // live nodes, topological
-  void setOrder(std::vector<NodeId> order) { order_ = std::move(order); }
+  const std::vector<NodeId>& order() const;  // live nodes, topological
+  void setOrder(std::vector<NodeId> order);
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   std::vector<ValueId>& mutableInputs() { return inputs_; }
@@ -176,8 +178,9 @@ class Graph {
   std::size_t removeDeadNodes(const std::vector<ValueId>& keep = {});
 
   // --- history
-  void setPass(std::string pass);
-  const std::string& pass() const { return pass_; }
+  void setPass(InternedText pass) { pass_ = pass; }
+  void setPass(std::string_view pass) { pass_ = InternedText(pass); }
+  InternedText pass() const { return pass_; }
   const EditLog& edits() const { return edits_; }
   std::uint64_t version() const { return edits_.size(); }  // unchanged graph = unchanged version
   // The end of phase infer: the live nodes and values are the imported ones, with the same ids in every build of a session.
@@ -185,7 +188,7 @@ class Graph {
   // Remembers what the nodes made since the last call are, before passes rewrite them. Each phase that makes nodes calls it.
   void recordBirths();
   const Births& births() const;  // empty before markImported
-  void logChange(NodeId node) { edits_.push_back({Edit::Kind::kChangeNode, node, {}, {}, passText_}); }
+  void logChange(NodeId node) { edits_.push_back({Edit::Kind::kChangeNode, node, {}, {}, pass_}); }
 
  private:
   std::string uniqueName(std::string wish, bool isValue);
@@ -193,14 +196,15 @@ class Graph {
   std::int32_t valueNamed(std::string_view name) const;
   void kill(NodeId id);  // everything of removeNode but the order
 
-  std::vector<std::shared_ptr<Node>> nodes_;    // shared with copies of the graph until changed
-  std::vector<std::shared_ptr<Value>> values_;  // likewise
-  std::vector<NodeId> order_;
+  std::vector<NodeId>& mutableOrder();
+
+  SharedBlocks<std::shared_ptr<Node>> nodes_;    // shared with copies of the graph until changed
+  SharedBlocks<std::shared_ptr<Value>> values_;  // likewise
+  std::shared_ptr<std::vector<NodeId>> order_;   // likewise; null: empty
   std::vector<ValueId> inputs_, outputs_;
   NameTable nodeNames_, valueNames_;
   SuffixTable suffixes_;
-  std::string pass_ = "import";
-  InternedText passText_{"import"};
+  InternedText pass_{"import"};
   EditLog edits_;
   std::shared_ptr<const Births> births_;  // shared by the copies of the graph
 };

@@ -31,7 +31,7 @@ bool isSorted(const Graph& graph) {
 
 UseTable Graph::uses() const {
   const auto forEach = [&](auto&& body) {
-    for (const NodeId id : order_) {
+    for (const NodeId id : order()) {
       const Node& node = this->node(id);
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i]) body(node.inputs[i], Use{id, i});
@@ -54,7 +54,7 @@ Status Graph::sortTopologically() {
   std::vector<std::size_t> position(nodes_.size(), 0);
   std::vector<int> pending(nodes_.size(), 0);
   std::vector<std::vector<NodeId>> consumers(nodes_.size());
-  for (std::size_t i = 0; i < order_.size(); ++i) position[static_cast<std::size_t>(order_[i].index)] = i;
+  for (std::size_t i = 0; i < order().size(); ++i) position[static_cast<std::size_t>(order()[i].index)] = i;
   const auto depend = [&](const Node& node, ValueId on) {
     if (!on) return;
     const NodeId producer = value(on).producer;
@@ -62,7 +62,7 @@ Status Graph::sortTopologically() {
     consumers[static_cast<std::size_t>(producer.index)].push_back(node.id);
     ++pending[static_cast<std::size_t>(node.id.index)];
   };
-  for (const NodeId id : order_) {
+  for (const NodeId id : order()) {
     for (const ValueId in : node(id).inputs) depend(node(id), in);
     for (const Predicate& predicate : node(id).predicates) depend(node(id), predicate.condition);
     // What a branch takes from outside of it is an input of the branch, under the outer name.
@@ -74,10 +74,10 @@ Status Graph::sortTopologically() {
   }
   using Entry = std::pair<std::size_t, NodeId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  for (const NodeId id : order_)
+  for (const NodeId id : order())
     if (pending[static_cast<std::size_t>(id.index)] == 0) ready.emplace(position[static_cast<std::size_t>(id.index)], id);
   std::vector<NodeId> sorted;
-  sorted.reserve(order_.size());
+  sorted.reserve(order().size());
   while (!ready.empty()) {
     const NodeId id = ready.top().second;
     ready.pop();
@@ -86,15 +86,15 @@ Status Graph::sortTopologically() {
       if (--pending[static_cast<std::size_t>(next.index)] == 0)
         ready.emplace(position[static_cast<std::size_t>(next.index)], next);
   }
-  if (sorted.size() != order_.size()) {
+  if (sorted.size() != order().size()) {
     std::string names;
     int shown = 0;
-    for (const NodeId id : order_)
+    for (const NodeId id : order())
       if (pending[static_cast<std::size_t>(id.index)] > 0 && shown++ < 5)
         names += (names.empty() ? "" : ", ") + node(id).label();
     return invalid("graph '" + name + "': nodes form a cycle or wait for one: " + names + "; expected an acyclic graph");
   }
-  order_ = std::move(sorted);
+  setOrder(std::move(sorted));
   return {};
 }
 
@@ -107,22 +107,22 @@ std::size_t Graph::removeDeadNodes(const std::vector<ValueId>& keep) {
     if (id) needed[static_cast<std::size_t>(id.index)] = true;
   std::vector<NodeId> kept;
   std::vector<NodeId> dead;
-  for (std::size_t i = order_.size(); i-- > 0;) {
-    const Node& node = this->node(order_[i]);
+  for (std::size_t i = order().size(); i-- > 0;) {
+    const Node& node = this->node(order()[i]);
     const bool live = std::any_of(node.outputs.begin(), node.outputs.end(),
                                   [&](ValueId out) { return out && needed[static_cast<std::size_t>(out.index)]; });
     if (!live) {
-      dead.push_back(order_[i]);
+      dead.push_back(order()[i]);
       continue;
     }
-    kept.push_back(order_[i]);
+    kept.push_back(order()[i]);
     for (const ValueId in : node.inputs)
       if (in) needed[static_cast<std::size_t>(in.index)] = true;
     for (const Predicate& predicate : node.predicates) needed[static_cast<std::size_t>(predicate.condition.index)] = true;
   }
   if (dead.empty()) return 0;
   std::reverse(kept.begin(), kept.end());
-  order_ = std::move(kept);
+  setOrder(std::move(kept));
   for (const NodeId id : dead) kill(id);
   return dead.size();
 }

@@ -341,7 +341,7 @@ std::string KeyIndex::absence(const ValueKey& key) const {
     if (!maker) return "nothing reads it any more";
     const NodeId here = impl_->live(impl_->lineage.home(maker));
     return here ? fmt::format("computed within {} since {}", impl_->graph.node(here).label(),
-                              impl_->graph.node(here).provenance.pass)
+                              impl_->graph.node(here).provenance.pass.view())
                 : impl_->whyNot(maker);
   }
   const auto because = [&](const auto& of) {

@@ -158,8 +158,8 @@ Lineage::Carrier Lineage::carrier(NodeId node) const { return carrier(node, 0); 
 Lineage::Carrier Lineage::carrier(NodeId node, int depth) const {
   const NodeId here = home(node);
   if (!here || depth > kLongestChain) return {};
-  if (graph_.node(here).alive) return {here, graph_.node(here).provenance.pass};
-  if (graph_.node(node).alive) return {node, graph_.node(node).provenance.pass};
+  if (graph_.node(here).alive) return {here, graph_.node(here).provenance.pass.view()};
+  if (graph_.node(node).alive) return {node, graph_.node(node).provenance.pass.view()};
   if (here != node) return carrier(here, depth + 1);
   const std::string_view pass = removedBy(node);
   const Readers& readers = this->readers();

@@ -1,8 +1,7 @@
 // Edits of a graph are logged under the pass that makes them.
 #pragma once
 
-#include <string>
-#include <utility>
+#include <string_view>
 
 #include "engine/ir/graph.h"
 
@@ -11,14 +10,14 @@ namespace stepscope {
 // While it lives, edits are logged under `pass`; afterwards under the pass that was current before.
 class PassScope {
  public:
-  PassScope(Graph& graph, std::string pass) : graph_(graph), before_(graph.pass()) { graph_.setPass(std::move(pass)); }
-  ~PassScope() { graph_.setPass(std::move(before_)); }
+  PassScope(Graph& graph, std::string_view pass) : graph_(graph), before_(graph.pass()) { graph_.setPass(pass); }
+  ~PassScope() { graph_.setPass(before_); }
   PassScope(const PassScope&) = delete;
   PassScope& operator=(const PassScope&) = delete;
 
  private:
   Graph& graph_;
-  std::string before_;
+  InternedText before_;
 };
 
 }  // namespace stepscope

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "engine/ir/ids.h"
@@ -41,14 +40,14 @@ struct Births {
 
 struct Provenance {
   std::vector<NodeId> sources;      // the node or nodes it was made from; empty for an imported node
-  std::string pass;                 // the pass that made it ("import", "inline", "gradient", "optimizer", …)
+  InternedText pass;                // the pass that made it ("import", "inline", "gradient", "optimizer", …)
   NodeId imported;                  // the imported node at the root of the lineage: key of random numbers
   NodeId forward;                   // for backward and recomputed nodes: the forward node they belong to
-  std::string modulePath;           // "transformer.h.0.attn", "" when unknown
+  InternedText modulePath;          // "transformer.h.0.attn", "" when unknown
   bool modulePathInferred = false;  // taken from neighbours, not from the file
-  std::string sourceFile;           // as recorded by the exporter; hostile text, never opened by itself
+  InternedText sourceFile;          // as recorded by the exporter; hostile text, never opened by itself
   int sourceLine = 0;               // 1-based; 0 when unknown
-  std::string sourceCode;           // the recorded line of Python, if any
+  InternedText sourceCode;          // the recorded line of Python, if any
 };
 
 }  // namespace stepscope

@@ -335,10 +335,10 @@ class Replay {
     const Node& imported = cause.node ? subject_.model->graph.node(cause.node) : node;
     cause.name = imported.name;
     cause.op = imported.op;
-    cause.module = imported.provenance.modulePath;
+    cause.module = imported.provenance.modulePath.view();
     if (!imported.provenance.sourceFile.empty())
-      cause.source = fmt::format("{}:{}{}{}", imported.provenance.sourceFile, imported.provenance.sourceLine,
-                                 imported.provenance.sourceCode.empty() ? "" : " ", imported.provenance.sourceCode);
+      cause.source = fmt::format("{}:{}{}{}", imported.provenance.sourceFile.view(), imported.provenance.sourceLine,
+                                 imported.provenance.sourceCode.empty() ? "" : " ", imported.provenance.sourceCode.view());
     const std::int64_t element = mostTelling(result.view());
     cause.nan = std::isnan(elementAsDouble(result.view(), element));
     cause.index = indexOf(element, result.dims());

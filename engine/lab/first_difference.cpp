@@ -278,10 +278,10 @@ class Search {
     report_.value = toUtf8(graph().value(output).name);
     report_.valueError = error;
     report_.label = toUtf8(node.label());
-    report_.module = toUtf8(node.provenance.modulePath);
+    report_.module = toUtf8(std::string(node.provenance.modulePath));
     report_.source = node.provenance.sourceFile.empty()
                          ? std::string()
-                         : toUtf8(fmt::format("{}:{}", node.provenance.sourceFile, node.provenance.sourceLine));
+                         : toUtf8(fmt::format("{}:{}", node.provenance.sourceFile.view(), node.provenance.sourceLine));
   }
 
   // What the part reads is computed in it.

@@ -385,8 +385,8 @@ class Check {
       const Node& node = graph().node(graph().value(id).producer);
       row.module = module;
       if (!node.provenance.sourceFile.empty())
-        row.source =
-            fmt::format("{}:{} {}", node.provenance.sourceFile, node.provenance.sourceLine, node.provenance.sourceCode);
+        row.source = fmt::format("{}:{} {}", node.provenance.sourceFile.view(), node.provenance.sourceLine,
+                                 node.provenance.sourceCode.view());
       if (row.verdict == GoldenVerdict::kDiffers) {
         const auto at = std::find(graph().order().begin(), graph().order().end(), node.id) - graph().order().begin();
         differing.emplace_back(static_cast<int>(at), module);

@@ -215,9 +215,9 @@ class Check {
     out.set_node(imported.index);
     out.set_name(toUtf8(node.name));
     out.set_op(node.op);
-    out.set_module(toUtf8(node.provenance.modulePath));
+    out.set_module(toUtf8(std::string(node.provenance.modulePath)));
     if (!node.provenance.sourceFile.empty())
-      out.set_source(toUtf8(fmt::format("{}:{}", node.provenance.sourceFile, node.provenance.sourceLine)));
+      out.set_source(toUtf8(fmt::format("{}:{}", node.provenance.sourceFile.view(), node.provenance.sourceLine)));
     Status status = [&]() -> Status {
       SS_ASSIGN(const OneNode alone, OneNode::of(
                                          graph(), node, subject_.model->registry->operators(),

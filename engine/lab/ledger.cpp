@@ -186,7 +186,8 @@ void addTimes(const snapshot::StepRecord& record, const std::map<int, std::size_
 }
 
 std::string sourceOf(const Provenance& provenance) {
-  return provenance.sourceFile.empty() ? std::string() : fmt::format("{}:{}", provenance.sourceFile, provenance.sourceLine);
+  return provenance.sourceFile.empty() ? std::string()
+                                       : fmt::format("{}:{}", provenance.sourceFile.view(), provenance.sourceLine);
 }
 
 // Time of lines by the share of them that `part` says.
@@ -286,7 +287,7 @@ Result<Ledger> ledgerOf(const LedgerSubject& subject) {
       line.op = instruction.kind == InstructionKind::kCopy     ? "Copy"
                 : instruction.kind == InstructionKind::kCommit ? "Commit"
                                                                : node.op;
-      line.module = node.provenance.modulePath;
+      line.module = node.provenance.modulePath.view();
       line.source = sourceOf(node.provenance);
     }
     if (!instruction.view) line.flops = flopsOf(subject, rows, instruction);

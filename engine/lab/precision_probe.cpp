@@ -245,7 +245,7 @@ std::vector<snapshot::PrecisionNode> PrecisionProbe::nodes(const Stepper& steppe
       names += (names.empty() ? "" : " + ") + node.name;
       pattern += (pattern.empty() ? "" : "|") + patternOf(node.name);
       told.set_op(told.op() + (told.op().empty() ? "" : " + ") + toUtf8(node.op));
-      if (told.module().empty()) told.set_module(toUtf8(node.provenance.modulePath));
+      if (told.module().empty()) told.set_module(toUtf8(std::string(node.provenance.modulePath)));
     }
     told.set_node(toUtf8(names));
     told.set_dtype(std::string(dtypeName(sum.dtype)));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/plan/spec_table.h"
+
 namespace stepscope {
 namespace {
 
@@ -11,17 +13,6 @@ bool sameContents(const Tensor& a, const Tensor& b) {
   if (!a.valid() || a.data() == b.data()) return true;
   return a.dtype() == b.dtype() && a.dims() == b.dims() && a.dtype() != DType::kString &&
          std::memcmp(a.data(), b.data(), a.bytes()) == 0;
-}
-
-bool sameOperand(const OperandSpec& a, const OperandSpec& b) {
-  return a.dtype == b.dtype && a.dims == b.dims && a.dynamic == b.dynamic && a.layout == b.layout && a.space == b.space &&
-         sameContents(a.constant, b.constant);
-}
-
-bool sameSpec(const KernelSpec& a, const KernelSpec& b) {
-  return a.domain == b.domain && a.op == b.op && a.threads == b.threads && a.user == b.user && a.attrs == b.attrs &&
-         std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), sameOperand) &&
-         std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), sameOperand);
 }
 
 // Random numbers are drawn for imported nodes.
@@ -34,14 +25,14 @@ bool sameInstruction(const Variant& of, const Instruction& a, const Variant& oth
   return a.kind == b.kind && a.inputs == b.inputs && a.outputs == b.outputs && a.predicates == b.predicates &&
          a.view == b.view && a.dynamic == b.dynamic && a.updateEntry == b.updateEntry && a.onHost == b.onHost &&
          a.stream == b.stream && std::equal(a.waits.begin(), a.waits.end(), b.waits.begin(), b.waits.end(), sameWait) &&
-         randomNode(of, a) == randomNode(other, b) && sameSpec(a.spec, b.spec);
+         randomNode(of, a) == randomNode(other, b) && sameSpec(a.spec(), b.spec());
 }
 
 bool sameBuffer(const Variant& of, const Buffer& a, const Variant& other, const Buffer& b) {
   if (a.home != b.home || a.bytes != b.bytes || a.first != b.first || a.last != b.last || a.shares != b.shares ||
       a.layout != b.layout || a.space != b.space)
     return false;
-  if (a.home == Home::kState || a.home == Home::kInput) return a.name == b.name;
+  if (a.home == Home::kState || a.home == Home::kInput) return a.name() == b.name();
   if (a.home != Home::kConstant || !a.value || !b.value) return true;
   const auto &x = of.graph.value(a.value).data, &y = other.graph.value(b.value).data;
   return x && y ? sameContents(*x, *y) : x == y;

@@ -51,7 +51,7 @@ class Extraction {
     Node& copy = sub_.graph.mutableNode(made);
     copy.sinceVersion = node.sinceVersion;
     copy.phase = node.phase;
-    copy.provenance.pass = "import";
+    copy.provenance.pass = InternedText("import");
     copy.provenance.modulePath = node.provenance.modulePath;
     copy.provenance.sourceFile = node.provenance.sourceFile;
     copy.provenance.sourceLine = node.provenance.sourceLine;

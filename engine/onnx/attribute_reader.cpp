@@ -68,7 +68,7 @@ class Reader {
     if (!proto.ref_attr_name().empty()) {
       if (!context_.insideFunction)
         return problem(quoted(name) + " refers to a function's attribute outside a function; expected a value");
-      node_.attributeReferences[name] = proto.ref_attr_name();
+      node_.attributeReferences.edit()[name] = proto.ref_attr_name();
       return;
     }
     const unsigned filled = filledTypes(proto);
@@ -117,7 +117,7 @@ class Reader {
       case AttributeProto::GRAPH:
         if (!proto.has_g()) return problem(quoted(name) + " of type graph is empty; expected a graph");
         if (auto graph = context_.readSubgraph(*proto.mutable_g(), where_ + " " + quoted(name)))
-          node_.subgraphs[name] = graph;
+          node_.subgraphs.edit()[name] = graph;
         return;
       default:
         return problem(

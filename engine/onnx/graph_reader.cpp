@@ -229,7 +229,7 @@ class GraphReader {
       node.attrs.set(kOverloadAttribute, std::move(overload));
     if (context_.problems.count() == before) checkRequired(where, node, proto.output_size());
     parsed.metadata = unknownMetadata(proto, kNodeMetadataField);
-    node.provenance.pass = "import";
+    node.provenance.pass = InternedText("import");
     readTorchProvenance(parsed.metadata, proto.name(), node.provenance);
     for (const auto& name : proto.input()) use(name, where, "input");
     for (const auto& name : parsed.captures) use(name, where, "captured value");

@@ -31,7 +31,7 @@ void resolveReferences(const Binding& binding, Node& node) {
     if (const AttrValue* value = binding.call.attrs.find(parameter))
       node.attrs.set(name, *value);
     else if (const auto graph = binding.call.subgraphs.find(parameter); graph != binding.call.subgraphs.end())
-      node.subgraphs[name] = graph->second;
+      node.subgraphs.edit()[name] = graph->second;
     else if (const AttrValue* fallback = binding.function.attributeDefaults.find(parameter))
       node.attrs.set(name, *fallback);
   }
@@ -84,7 +84,7 @@ Result<std::shared_ptr<const Graph>> rebindSubgraph(const Graph& source, const B
       if (node.outputs[i]) ids[static_cast<std::size_t>(node.outputs[i].index)] = copy->node(made).outputs[i];
     for (const auto& [name, subgraph] : node.subgraphs) {
       SS_ASSIGN(auto rebound, rebindSubgraph(*subgraph, inner, node));
-      copy->mutableNode(made).subgraphs[name] = std::move(rebound);
+      copy->mutableNode(made).subgraphs.edit()[name] = std::move(rebound);
     }
     resolveReferences(binding, copy->mutableNode(made));
   }
@@ -128,7 +128,7 @@ class Inliner {
         if (!hasCalls(*body, plan_)) continue;
         auto copy = std::make_shared<Graph>(*body);
         SS_TRY(run(*copy, depth));
-        graph.mutableNode(id).subgraphs[name] = std::move(copy);
+        graph.mutableNode(id).subgraphs.edit()[name] = std::move(copy);
       }
       order.push_back(id);
       return {};
@@ -207,7 +207,7 @@ class Inliner {
     }
     for (const auto& [name, subgraph] : node.subgraphs) {
       SS_ASSIGN(auto rebound, rebindSubgraph(*subgraph, binding, node));
-      graph.mutableNode(made).subgraphs[name] = std::move(rebound);
+      graph.mutableNode(made).subgraphs.edit()[name] = std::move(rebound);
     }
     resolveReferences(binding, graph.mutableNode(made));
     fillProvenance(graph, made, callId, node.provenance);
@@ -233,7 +233,7 @@ class Inliner {
       provenance.sourceLine = call.sourceLine;
       provenance.sourceCode = call.sourceCode;
     }
-    provenance.pass = "inline";
+    provenance.pass = InternedText("inline");
     provenance.sources = {callId};
     provenance.imported = made;
     provenance.forward = {};

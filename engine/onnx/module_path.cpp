@@ -86,8 +86,8 @@ bool inferOnce(Graph& graph, const UseTable& uses) {
     std::optional<std::string> path;
     const auto meet = [&](NodeId other) {
       if (!other) return;
-      const std::string& theirs = graph.node(other).provenance.modulePath;
-      if (!theirs.empty()) path = path ? commonPrefix(*path, theirs) : theirs;
+      const std::string_view theirs = graph.node(other).provenance.modulePath;
+      if (!theirs.empty()) path = path ? commonPrefix(*path, std::string(theirs)) : std::string(theirs);
     };
     for (const ValueId in : graph.node(id).inputs)
       if (in) meet(graph.value(in).producer);
@@ -96,7 +96,7 @@ bool inferOnce(Graph& graph, const UseTable& uses) {
         for (const Use& use : uses[static_cast<std::size_t>(out.index)]) meet(use.node);
     if (!path || path->empty()) continue;
     Provenance& provenance = graph.mutableNode(id).provenance;
-    provenance.modulePath = std::move(*path);
+    provenance.modulePath = InternedText(*path);
     provenance.modulePathInferred = true;
     changed = true;
   }
@@ -138,11 +138,11 @@ std::string modulePathFromName(std::string_view nodeName) {
 void readTorchProvenance(const Metadata& metadata, std::string_view nodeName, Provenance& provenance) {
   if (const auto it = metadata.find("pkg.torch.onnx.name_scopes"); it != metadata.end()) {
     const auto scopes = pythonStrings(it->second);
-    if (scopes.size() >= 2) provenance.modulePath = scopes[scopes.size() - 2];
+    if (scopes.size() >= 2) provenance.modulePath = InternedText(scopes[scopes.size() - 2]);
   } else if (const auto space = metadata.find("namespace"); space != metadata.end()) {
-    provenance.modulePath = pathFromNamespace(space->second);
+    provenance.modulePath = InternedText(pathFromNamespace(space->second));
   } else {
-    provenance.modulePath = modulePathFromName(nodeName);
+    provenance.modulePath = InternedText(modulePathFromName(nodeName));
   }
   const auto trace = metadata.find("pkg.torch.onnx.stack_trace");
   if (trace == metadata.end()) return;
@@ -154,9 +154,9 @@ void readTorchProvenance(const Metadata& metadata, std::string_view nodeName, Pr
       chosen = &*frame;
       break;
     }
-  provenance.sourceFile = chosen->file;
+  provenance.sourceFile = InternedText(chosen->file);
   provenance.sourceLine = chosen->line;
-  provenance.sourceCode = chosen->code;
+  provenance.sourceCode = InternedText(chosen->code);
 }
 
 void inferModulePaths(Graph& graph) {

@@ -46,8 +46,8 @@ std::optional<std::int32_t> savedNodeId(const Metadata& metadata) {
 
 void writeNodeMetadata(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
   const Provenance& provenance = node.provenance;
-  const auto put = [&](const std::string& key, const std::string& value) {
-    if (!value.empty()) addUnknownMetadata(proto, kNodeMetadataField, key, value);
+  const auto put = [&](const std::string& key, std::string_view value) {
+    if (!value.empty()) addUnknownMetadata(proto, kNodeMetadataField, key, std::string(value));
   };
   put(kIdKey, std::to_string(node.id.index));
   put(kPhaseKey, std::string(phaseName(node.phase)));
@@ -80,7 +80,7 @@ std::vector<NamedPredicate> readNodeMetadata(const Metadata& metadata, std::size
   for (const Phase candidate : {Phase::kForward, Phase::kBackward, Phase::kRecompute, Phase::kOptimizer})
     if (phase == phaseName(candidate)) node.phase = candidate;
   node.sinceVersion = number(text(kSinceKey)).value_or(node.sinceVersion);
-  provenance.pass = text(kPassKey);
+  provenance.pass = InternedText(text(kPassKey));
   const std::string sources = text(kSourcesKey);
   for (std::size_t begin = 0; begin < sources.size();) {
     const std::size_t end = std::min(sources.find(',', begin), sources.size());
@@ -90,11 +90,11 @@ std::vector<NamedPredicate> readNodeMetadata(const Metadata& metadata, std::size
   }
   provenance.imported = idWithin(find(metadata, kImportedKey), capacity);
   provenance.forward = idWithin(find(metadata, kForwardKey), capacity);
-  provenance.modulePath = text(kModuleKey);
+  provenance.modulePath = InternedText(text(kModuleKey));
   provenance.modulePathInferred = find(metadata, kInferredKey) != nullptr;
-  provenance.sourceFile = text(kFileKey);
+  provenance.sourceFile = InternedText(text(kFileKey));
   provenance.sourceLine = number(text(kLineKey)).value_or(0);
-  provenance.sourceCode = text(kCodeKey);
+  provenance.sourceCode = InternedText(text(kCodeKey));
   std::vector<NamedPredicate> predicates;
   while (const std::string* value = find(metadata, kPredicateKey + std::to_string(predicates.size()))) {
     if (value->size() < 2) break;

@@ -36,7 +36,8 @@ std::vector<LoadWarning> sharedInitializerWarnings(const Graph& graph) {
     std::set<std::string> modules;
     for (const Use& use : uses[i]) {
       const Provenance& provenance = graph.node(use.node).provenance;
-      if (!provenance.modulePath.empty() && !provenance.modulePathInferred) modules.insert(provenance.modulePath);
+      if (!provenance.modulePath.empty() && !provenance.modulePathInferred)
+        modules.insert(std::string(provenance.modulePath));
     }
     if (modules.size() < 2) continue;
     std::string names;

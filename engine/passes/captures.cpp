@@ -13,7 +13,7 @@ std::size_t formalInputs(const Node& node, const Graph& subgraph) {
 }
 
 void renameCaptures(Node& node, const std::function<std::string(const std::string&)>& rename) {
-  for (auto& [attribute, subgraph] : node.subgraphs) {
+  for (auto& [attribute, subgraph] : node.subgraphs.edit()) {
     if (!subgraph) continue;
     auto copy = std::make_shared<Graph>(*subgraph);
     std::unordered_map<std::string, std::string> renamed;

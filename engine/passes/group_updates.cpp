@@ -44,10 +44,10 @@ bool together(const Graph& graph, const Kind& kind, const Node& a, const Node& b
 }
 
 // The part of both paths that ends with a dot before, or is the whole of one.
-std::string commonModule(const std::string& a, const std::string& b) {
+std::string commonModule(std::string_view a, std::string_view b) {
   const auto parts = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   const std::string common(a.begin(), parts.first);
-  const auto ends = [&](const std::string& path, auto at) { return at == path.end() || *at == '.'; };
+  const auto ends = [&](std::string_view path, auto at) { return at == path.end() || *at == '.'; };
   if (ends(a, parts.first) && ends(b, parts.second)) return common;
   const auto dot = common.rfind('.');
   return dot == std::string::npos ? "" : common.substr(0, dot);
@@ -59,7 +59,7 @@ void join(Graph& graph, const Group& group) {
   const Node& first = graph.node(group.members.front());
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < kShared; ++i) inputs.push_back(first.input(kind.inputs + i));
-  std::string module = first.provenance.modulePath;
+  std::string module(first.provenance.modulePath);
   for (const NodeId id : group.members) {
     const Node& node = graph.node(id);
     for (std::size_t i = 0; i < kind.inputs; ++i) inputs.push_back(node.input(i));
@@ -79,7 +79,7 @@ void join(Graph& graph, const Group& group) {
   node.sinceVersion = first.sinceVersion;
   node.phase = first.phase;
   node.predicates = first.predicates;
-  node.provenance.modulePath = std::move(module);
+  node.provenance.modulePath = InternedText(module);
   node.provenance.sources = group.members;
   node.provenance.pass = graph.pass();
   graph.removeNodes(group.members);

@@ -48,7 +48,7 @@ class Raiser {
 
   Status raiseSubgraphs(NodeId id) {
     if (graph_.node(id).subgraphs.empty()) return {};
-    for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs) {
+    for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs.edit()) {
       if (!subgraph) continue;
       auto copy = std::make_shared<Graph>(*subgraph);
       copy->setPass(graph_.pass());

@@ -70,7 +70,7 @@ std::vector<Access> accessesOf(const ExecutionPlan& plan) {
       if (b >= 0) accesses.push_back({i, b, false, false});
     for (const int b : instruction.outputs)
       if (b >= 0) accesses.push_back({i, b, true, false});
-    if (instruction.workspace >= 0) accesses.push_back({i, instruction.workspace, true, false});
+    if (const int workspace = plan.workspaceOf(i); workspace >= 0) accesses.push_back({i, workspace, true, false});
   }
   return accesses;
 }
@@ -119,8 +119,8 @@ std::vector<std::string> checkStreams(const ExecutionPlan& plan, const Graph& gr
           fmt::format("instruction {} ({}) {} '{}' and instruction {} ({}) {} '{}' in the same bytes; expected an event "
                       "that orders them",
                       a.instruction, instructionLabel(plan, graph, a.instruction), a.writes ? "writes" : "reads",
-                      plan.buffers[at(a.buffer)].name, b.instruction, instructionLabel(plan, graph, b.instruction),
-                      b.writes ? "writes" : "reads", plan.buffers[at(b.buffer)].name));
+                      plan.buffers[at(a.buffer)].name(), b.instruction, instructionLabel(plan, graph, b.instruction),
+                      b.writes ? "writes" : "reads", plan.buffers[at(b.buffer)].name()));
     }
   return problems;
 }

@@ -56,8 +56,8 @@ class Owners {
     const Buffer& owner = plan_.buffers[at(most->second)];
     // Buffers of the two branches of one If may lie on each other while both live.
     std::string text = owner.last < plan_.buffers[at(by.buffer)].first
-                           ? fmt::format("takes the memory of '{}', dead since instruction {}", owner.name, owner.last)
-                           : fmt::format("shares the memory of '{}', of the other branch of an If", owner.name);
+                           ? fmt::format("takes the memory of '{}', dead since instruction {}", owner.name(), owner.last)
+                           : fmt::format("shares the memory of '{}', of the other branch of an If", owner.name());
     if (before.size() > 1) text += fmt::format(", and of {} more", before.size() - 1);
     return text;
   }

@@ -72,7 +72,7 @@ class Orderer {
 
   void run() {
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) {
-      Instruction& instruction = plan_.instructions[i];
+      const Instruction& instruction = plan_.instructions[i];
       index_ = static_cast<int>(i);
       clocks_.enter(index_);
       if (instruction.view) continue;
@@ -103,13 +103,13 @@ class Orderer {
   void needReads(int buffer, bool host) { need(accessesOf(buffer).reads, host); }
 
   void need(const Known& accesses, bool host) {
-    Instruction& instruction = plan_.instructions[at(index_)];
+    Instruction& instruction = plan_.instructions.edit()[at(index_)];
     for (int s = 0; s < plan_.streams; ++s) {
       const int other = accesses[at(s)];
       if (other < 0 || other == index_) continue;
       if (host ? clocks_.hostKnows(s, other) : laneOf(instruction) == s || clocks_.before(index_)[at(s)] >= other) continue;
-      instruction.waits.push_back({other, host});
-      clocks_.add(index_, instruction.waits.back());
+      instruction.waits.edit().push_back({other, host});
+      clocks_.add(index_, instruction.waits.get().back());
     }
   }
 
@@ -135,7 +135,7 @@ void chooseStreams(ExecutionPlan& plan) {
   std::vector<int> tail(at(kernels), -1);            // by stream: its last kernel
   std::vector<int> madeBy(plan.buffers.size(), -1);  // by buffer
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
-    Instruction& instruction = plan.instructions[i];
+    Instruction& instruction = plan.instructions.edit()[i];
     if (instruction.kind == InstructionKind::kCopy) {
       instruction.stream = plan.streams - 1;
       continue;
@@ -213,7 +213,7 @@ void extendLifetimes(ExecutionPlan& plan) {
     };
     for (const int b : instruction.inputs) extend(b);
     for (const int b : instruction.outputs) extend(b);
-    extend(instruction.workspace);
+    extend(plan.workspaceOf(i));
   }
 }
 

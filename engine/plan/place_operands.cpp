@@ -13,20 +13,20 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Placer {
  public:
-  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device)
-      : plan_(plan), graph_(graph), ops_(ops), device_(device) {}
+  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, SpecTable& specs)
+      : plan_(plan), graph_(graph), ops_(ops), device_(device), specs_(specs) {}
 
   void run() {
     plan_.space = device_.facts().space;
     const std::size_t known = plan_.buffers.size();
     twins_.assign(known, -1);
     for (Buffer& buffer : plan_.buffers) buffer.space = homeSpace(buffer);
-    std::vector<Instruction> old = std::move(plan_.instructions);
-    plan_.instructions.clear();
-    plan_.instructions.reserve(old.size());
+    std::vector<Instruction> old = std::move(plan_.instructions.edit());
+    plan_.instructions = {};
+    plan_.instructions.edit().reserve(old.size());
     for (Instruction& instruction : old) {
       place(instruction);
-      plan_.instructions.push_back(std::move(instruction));
+      plan_.instructions.edit().push_back(std::move(instruction));
     }
     bringBatchFirst();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
@@ -42,8 +42,9 @@ class Placer {
       return one.kind == InstructionKind::kCopy && one.predicates.empty() &&
              plan_.buffers[at(one.inputs[0])].home == Home::kInput;
     };
-    const auto rest = std::stable_partition(plan_.instructions.begin(), plan_.instructions.end(), ofBatch);
-    for (auto it = plan_.instructions.begin(); it != rest; ++it) it->phase = Phase::kForward;
+    std::vector<Instruction>& instructions = plan_.instructions.edit();
+    const auto rest = std::stable_partition(instructions.begin(), instructions.end(), ofBatch);
+    for (auto it = instructions.begin(); it != rest; ++it) it->phase = Phase::kForward;
   }
 
   // Of what no instruction of the plan makes; outputs follow where they are made.
@@ -54,41 +55,44 @@ class Placer {
 
   bool hasStrings(const Instruction& instruction) const {
     const auto text = [](const OperandSpec& operand) { return operand.dtype == DType::kString; };
-    return std::any_of(instruction.spec.inputs.begin(), instruction.spec.inputs.end(), text) ||
-           std::any_of(instruction.spec.outputs.begin(), instruction.spec.outputs.end(), text);
+    return std::any_of(instruction.spec().inputs.begin(), instruction.spec().inputs.end(), text) ||
+           std::any_of(instruction.spec().outputs.begin(), instruction.spec().outputs.end(), text);
   }
 
   std::string reasonForHost(const Instruction& instruction) const {
     if (instruction.dynamic) return "its extents are known only at run time";
     if (hasStrings(instruction)) return "it has strings";
-    if (!device_.takes(instruction.spec)) return fmt::format("device '{}' has no kernel for it", device_.facts().name);
+    if (!device_.takes(instruction.spec())) return fmt::format("device '{}' has no kernel for it", device_.facts().name);
     return "";
   }
 
   void place(Instruction& instruction) {
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = ops_.find(node);
-    for (auto& [buffer, expected] : instruction.predicates) buffer = in(buffer, Space::kHost, instruction);
+    if (!instruction.predicates.empty())
+      for (auto& [buffer, expected] : instruction.predicates.edit()) buffer = in(buffer, Space::kHost, instruction);
     if (op && op->view && !instruction.dynamic && instruction.inputs[0] >= 0 && instruction.outputs[0] >= 0) {
       plan_.buffers[at(instruction.outputs[0])].space = plan_.buffers[at(instruction.inputs[0])].space;
       return;
     }
     instruction.onHostReason = reasonForHost(instruction);
     instruction.onHost = !instruction.onHostReason.empty();
+    KernelSpec spec = instruction.spec();
     const Space space = instruction.onHost ? Space::kHost : plan_.space;
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
       int& input = instruction.inputs[k];
       if (input < 0) continue;
       const bool readByHost = op && maskHas(op->hostInputs.value_or(kNoInputs), k);
       input = in(input, readByHost ? Space::kHost : space, instruction);
-      instruction.spec.inputs[k].space = plan_.buffers[at(input)].space;
+      spec.inputs[k].space = plan_.buffers[at(input)].space;
     }
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k) {
       if (instruction.outputs[k] < 0) continue;
       Buffer& output = plan_.buffers[at(instruction.outputs[k])];
       if (output.home == Home::kArena) output.space = space;
-      instruction.spec.outputs[k].space = output.space;
+      spec.outputs[k].space = output.space;
     }
+    instruction.kernel = specs_.share(std::move(spec));
   }
 
   // The buffer of the same value in `space`, which an instruction copies when it is not there yet.
@@ -99,10 +103,10 @@ class Placer {
     Buffer copy = plan_.buffers[at(buffer)];
     copy.space = space;
     if (copy.home == Home::kConstant) {
-      copy.decision = "constant of the graph, brought to the device when kernels are made";
+      copy.editText().decision = "constant of the graph, brought to the device when kernels are made";
     } else {
       copy.home = Home::kArena;
-      copy.decision = fmt::format("copy in the memory of the {}", spaceName(space));
+      copy.editText().decision = fmt::format("copy in the memory of the {}", spaceName(space));
     }
     twins_[at(buffer)] = twin;
     twins_.push_back(buffer);
@@ -122,22 +126,23 @@ class Placer {
     const NodeId producer = graph_.value(plan_.buffers[at(from)].value).producer;
     if (producer)
       for (const Predicate& p : graph_.node(producer).predicates)
-        copy.predicates.emplace_back(
+        copy.predicates.edit().emplace_back(
             in(plan_.bufferOfValue[static_cast<std::size_t>(p.condition.index)], Space::kHost, reader), p.expected);
-    plan_.instructions.push_back(std::move(copy));
+    plan_.instructions.edit().push_back(std::move(copy));
   }
 
   ExecutionPlan& plan_;
   const Graph& graph_;
   const OpRegistry& ops_;
   const Device& device_;
+  SpecTable& specs_;
   std::vector<int> twins_;  // by buffer: the same value in the other space; -1 = not there
 };
 
 }  // namespace
 
-void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device) {
-  Placer(plan, graph, ops, device).run();
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, SpecTable& specs) {
+  Placer(plan, graph, ops, device, specs).run();
 }
 
 }  // namespace stepscope

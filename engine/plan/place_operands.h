@@ -3,6 +3,7 @@
 
 #include "engine/ops/op_registry.h"
 #include "engine/plan/plan.h"
+#include "engine/plan/spec_table.h"
 
 namespace stepscope {
 
@@ -15,6 +16,6 @@ namespace stepscope {
 //  - On the host are: the batch, constants (the device has its own, made at bind), conditions of If, and the inputs that an
 //    op reads on the host (OpDef::hostInputs). Specs say of every operand where it is. Copies of the batch to the device
 //    stand first, whoever reads them.
-void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device);
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, SpecTable& specs);
 
 }  // namespace stepscope

@@ -8,6 +8,7 @@
 #include "engine/ops/op_def.h"
 #include "engine/plan/order_streams.h"
 #include "engine/plan/place_operands.h"
+#include "engine/plan/spec_table.h"
 
 namespace stepscope {
 namespace {
@@ -25,8 +26,9 @@ class Planner {
     plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
     orderInstructions();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
-    for (Instruction& instruction : plan_.instructions) specify(instruction);
-    if (options_.device && !options_.device->onHost()) placeOperands(plan_, graph_, inference_.ops(), *options_.device);
+    for (Instruction& instruction : plan_.instructions.edit()) specify(instruction);
+    if (options_.device && !options_.device->onHost())
+      placeOperands(plan_, graph_, inference_.ops(), *options_.device, specs_);
     findPhases();
     collectUses();
     rootLast_.resize(plan_.buffers.size());
@@ -41,6 +43,8 @@ class Planner {
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) describe(i);
     finishLifetimes();
     classify();
+    plan_.instructions.edit().shrink_to_fit();
+    plan_.buffers.shrink_to_fit();
     return std::move(plan_);
   }
 
@@ -52,6 +56,8 @@ class Planner {
   // the end only and a step can be thrown away until there; then the optimizer.
   void orderInstructions() {
     const auto stageOf = [](const Node& node) { return node.phase == Phase::kOptimizer ? 2 : accumulates(node) ? 1 : 0; };
+    std::vector<Instruction> instructions;
+    instructions.reserve(graph_.order().size());
     for (const int stage : {0, 1, 2}) {
       for (const NodeId id : graph_.order()) {
         const Node& node = graph_.node(id);
@@ -60,9 +66,10 @@ class Planner {
         instruction.node = id;
         instruction.phase = node.phase;
         instruction.updateEntry = stage == 2;
-        plan_.instructions.push_back(std::move(instruction));
+        instructions.push_back(std::move(instruction));
       }
     }
+    plan_.instructions = std::move(instructions);
     plan_.instructionOfNode.assign(graph_.nodeCapacity(), -1);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
       plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
@@ -85,7 +92,7 @@ class Planner {
     const Value& value = graph_.value(id);
     Buffer buffer;
     buffer.value = id;
-    buffer.name = value.name;
+    buffer.editText().name = value.name;
     if (value.type.kind != ValueKind::kTensor)
       return unsupported(fmt::format("value '{}': {}; expected a tensor; hint: only sequences of fixed length are planned",
                                      value.name, value.type.text()));
@@ -116,7 +123,7 @@ class Planner {
   }
 
   Status addBuffers(std::size_t i) {
-    Instruction& instruction = plan_.instructions[i];
+    Instruction& instruction = plan_.instructions.edit()[i];
     const Node& node = graph_.node(instruction.node);
     for (const ValueId in : node.inputs) {
       if (!in) {
@@ -128,7 +135,7 @@ class Planner {
     }
     for (const Predicate& predicate : node.predicates) {
       SS_ASSIGN(const int buffer, bufferFor(predicate.condition));
-      instruction.predicates.emplace_back(buffer, predicate.expected);
+      instruction.predicates.edit().emplace_back(buffer, predicate.expected);
     }
     for (const ValueId out : node.outputs) {
       if (!out) {
@@ -178,8 +185,8 @@ class Planner {
     if (!op || instruction.dynamic || instruction.kind != InstructionKind::kKernel) return;
     if (op->view && instruction.outputs[0] >= 0 && instruction.inputs[0] >= 0) {
       makeShared(instruction.outputs[0], instruction.inputs[0],
-                 fmt::format("view of '{}'", plan_.buffers[at(instruction.inputs[0])].name));
-      plan_.instructions[i].view = true;
+                 fmt::format("view of '{}'", plan_.buffers[at(instruction.inputs[0])].name()));
+      plan_.instructions.edit()[i].view = true;
       return;
     }
     if ((node.phase == Phase::kOptimizer || accumulates(node)) && updateInPlace(i)) return;
@@ -192,14 +199,15 @@ class Planner {
       candidate = true;
       const std::string refusal = options_.inPlace ? refuse(i, k) : "option memory.inplace is off";
       if (!refusal.empty()) {
-        out.refusals.push_back(fmt::format("input {} '{}': {}", k, plan_.buffers[at(instruction.inputs[k])].name, refusal));
+        out.editText().refusals.push_back(
+            fmt::format("input {} '{}': {}", k, plan_.buffers[at(instruction.inputs[k])].name(), refusal));
         continue;
       }
       makeShared(instruction.outputs[0], instruction.inputs[k],
-                 fmt::format("in place of '{}'", plan_.buffers[at(instruction.inputs[k])].name));
+                 fmt::format("in place of '{}'", plan_.buffers[at(instruction.inputs[k])].name()));
       return;
     }
-    if (!candidate) out.refusals.push_back(fmt::format("{} reads inputs after it has begun to write", node.op));
+    if (!candidate) out.editText().refusals.push_back(fmt::format("{} reads inputs after it has begun to write", node.op));
   }
 
   // Why output 0 of instruction i cannot take over the memory of input k; empty when it can.
@@ -248,11 +256,11 @@ class Planner {
       if (readBy_[at(state)] != static_cast<int>(i) && !beside) continue;
       const int last = rootLast_[at(state)];
       if (last > static_cast<int>(i)) {
-        plan_.buffers[at(out)].refusals.push_back(
-            fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name, last));
+        plan_.buffers[at(out)].editText().refusals.push_back(
+            fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name(), last));
         continue;
       }
-      makeShared(out, state, fmt::format("written over '{}'", plan_.buffers[at(state)].name));
+      makeShared(out, state, fmt::format("written over '{}'", plan_.buffers[at(state)].name()));
       plan_.firstStateWrite = std::min(plan_.firstStateWrite, static_cast<int>(i));
       any = true;
     }
@@ -286,7 +294,7 @@ class Planner {
       written.space = plan_.space;
       written.last = index;
       if (written.first < 0) written.first = index;
-      plan_.instructions.push_back(std::move(commit));
+      plan_.instructions.edit().push_back(std::move(commit));
     }
     if (static_cast<int>(plan_.instructions.size()) == end) return {};
     plan_.firstOptimizer = std::min(plan_.firstOptimizer, end);
@@ -304,7 +312,7 @@ class Planner {
     b.shares = with;
     b.owner = root;
     b.home = plan_.buffers[at(root)].home;
-    b.decision = std::move(decision);
+    b.editText().decision = std::move(decision);
   }
 
   // What a library of a device may compute (kernels/library_product.h).
@@ -313,10 +321,10 @@ class Planner {
            node.op == "Product";
   }
 
-  void specify(Instruction& instruction) const {
+  void specify(Instruction& instruction) {
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = inference_.ops().find(node);
-    KernelSpec& spec = instruction.spec;
+    KernelSpec spec;
     spec.domain = node.domain;
     spec.op = node.op;
     spec.attrs = node.attrs;
@@ -336,16 +344,19 @@ class Planner {
         if (const auto constant = inference_.sharedConstant(id)) result.constant = *constant;
       return result;
     };
+    spec.inputs.reserve(instruction.inputs.size());
+    spec.outputs.reserve(instruction.outputs.size());
     for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
     for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
     if (options_.tf32 && isProduct(node) && spec.inputs[0].dtype == DType::kF32) spec.attrs.set("tf32", std::int64_t{1});
     if (op && op->layout.elementwise) dropSharedLayout(spec);
     if (op) instruction.traffic = op->traffic;
+    instruction.kernel = specs_.share(std::move(spec));
   }
 
   // What it costs. Bytes depend on whose memory its outputs are.
   void describe(std::size_t i) {
-    Instruction& instruction = plan_.instructions[i];
+    Instruction& instruction = plan_.instructions.edit()[i];
     if (instruction.kind != InstructionKind::kKernel) {
       instruction.bytesRead = instruction.bytesWritten = plan_.buffers[at(instruction.outputs[0])].bytes;
       return;
@@ -362,8 +373,8 @@ class Planner {
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = inference_.ops().find(node);
     std::vector<std::span<const std::int64_t>> inputDims, outputDims;
-    for (const OperandSpec& o : instruction.spec.inputs) inputDims.emplace_back(o.dims);
-    for (const OperandSpec& o : instruction.spec.outputs) outputDims.emplace_back(o.dims);
+    for (const OperandSpec& o : instruction.spec().inputs) inputDims.emplace_back(o.dims);
+    for (const OperandSpec& o : instruction.spec().outputs) outputDims.emplace_back(o.dims);
     if (op && op->flops)
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
     else if (!outputDims.empty() && !(op && op->traffic.moves))
@@ -393,18 +404,23 @@ class Planner {
       root.last = std::max(root.last, member.last);
     }
     for (Buffer& buffer : plan_.buffers) {
-      if (buffer.shares >= 0 || !buffer.decision.empty()) continue;
+      if (buffer.shares >= 0 || !buffer.decision().empty()) continue;
       switch (buffer.home) {
-        case Home::kArena: buffer.decision = buffer.space == plan_.space ? "own memory" : "own memory on the host"; break;
-        case Home::kState: buffer.decision = "persistent state"; break;
-        case Home::kConstant: buffer.decision = "constant of the graph"; break;
-        case Home::kInput: buffer.decision = "copied from the batch"; break;
-        case Home::kDynamic: buffer.decision = "allocated when its producer has run: extents depend on data"; break;
+        case Home::kArena:
+          buffer.editText().decision = buffer.space == plan_.space ? "own memory" : "own memory on the host";
+          break;
+        case Home::kState: buffer.editText().decision = "persistent state"; break;
+        case Home::kConstant: buffer.editText().decision = "constant of the graph"; break;
+        case Home::kInput: buffer.editText().decision = "copied from the batch"; break;
+        case Home::kDynamic:
+          buffer.editText().decision = "allocated when its producer has run: extents depend on data";
+          break;
       }
       if (buffer.home != Home::kArena) plan_.persistentBytes += buffer.bytes;
     }
     for (Buffer& buffer : plan_.buffers)
-      if (buffer.layout != Layout::kPlain) buffer.decision += fmt::format("; laid out as {}", layoutName(buffer.layout));
+      if (buffer.layout != Layout::kPlain)
+        buffer.editText().decision += fmt::format("; laid out as {}", layoutName(buffer.layout));
   }
 
   void classify() {
@@ -451,6 +467,7 @@ class Planner {
   const Inference& inference_;
   const PlanOptions& options_;
   ExecutionPlan plan_;
+  SpecTable specs_;
   std::vector<int> rootLast_;         // by buffer that owns its memory: last use of it, by whatever name
   std::vector<ValueId> stateOfNext_;  // by value: the state whose next version it is
   std::vector<int> readBy_;           // by buffer: the last instruction that was found to read it

@@ -9,12 +9,15 @@
 // instructions.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/ir/rare.h"
 #include "engine/passes/infer.h"
+#include "engine/plan/shared_vector.h"
 #include "kernels/device.h"
 
 namespace stepscope {
@@ -42,9 +45,14 @@ enum class Home : std::uint8_t {
   kDynamic,   // on the host; extents are only known when the producer has run; allocated then, and accounted
 };
 
+// What people are told of a buffer; copies of a plan share it.
+struct BufferText {
+  std::string name, decision;
+  std::vector<std::string> refusals;
+};
+
 struct Buffer {
   ValueId value;  // invalid for a workspace; two buffers have the same one where it is in both spaces
-  std::string name;
   BufferClass bufferClass = BufferClass::kActivation;
   Home home = Home::kArena;
   std::int64_t offset = 0;    // bytes into the arena
@@ -54,8 +62,17 @@ struct Buffer {
   int owner = -1;             // the buffer at the end of the chain of `shares`; -1 = itself
   Layout layout = Layout::kPlain;
   Space space = Space::kHost;
-  std::string decision;
-  std::vector<std::string> refusals;  // why it did not go in place, one per candidate input
+
+  const std::string& name() const { return text().name; }
+  const std::string& decision() const { return text().decision; }  // whose memory it is, and why
+  const std::vector<std::string>& refusals() const {
+    return text().refusals;
+  }  // why it did not go in place, one per candidate input
+  const BufferText& text() const;
+  BufferText& editText();  // of this copy of the buffer alone
+
+ private:
+  std::shared_ptr<BufferText> text_;  // null: empty
 };
 
 enum class InstructionKind : std::uint8_t {
@@ -73,20 +90,22 @@ struct Instruction {
   InstructionKind kind = InstructionKind::kKernel;
   NodeId node;  // of a copy: the node that it is made for; of a commit: the one that made the next version
   Phase phase = Phase::kForward;
-  std::vector<int> inputs, outputs;              // buffers; -1 = absent
-  std::vector<std::pair<int, bool>> predicates;  // bool buffers and what they must hold
-  int workspace = -1;                            // buffer
-  bool view = false;                             // nothing to run
-  bool dynamic = false;                          // an operand's extents are known only at run time
-  bool updateEntry = false;                      // runs only in micro steps that update
-  bool onHost = false;                           // runs on the CPU although the plan is for another device
-  std::string onHostReason;
-  StreamId stream = 0;      // of the plan's device
-  std::vector<Wait> waits;  // see order_streams.h
-  double flops = 0;         // multiply-adds count as two; moving elements counts nothing
+  std::vector<int> inputs, outputs;                    // buffers; -1 = absent
+  Rare<std::vector<std::pair<int, bool>>> predicates;  // bool buffers and what they must hold
+  bool view = false;                                   // nothing to run
+  bool dynamic = false;                                // an operand's extents are known only at run time
+  bool updateEntry = false;                            // runs only in micro steps that update
+  bool onHost = false;                                 // runs on the CPU although the plan is for another device
+  Rare<std::string> onHostReason;
+  StreamId stream = 0;            // of the plan's device
+  Rare<std::vector<Wait>> waits;  // see order_streams.h
+  double flops = 0;               // multiply-adds count as two; moving elements counts nothing
   std::int64_t bytesRead = 0, bytesWritten = 0;
-  Traffic traffic;  // of its op
-  KernelSpec spec;  // empty for views
+  Traffic traffic;                           // of its op
+  std::shared_ptr<const KernelSpec> kernel;  // see spec(); instructions that want the same kernel share it
+
+  // What the kernel is made from; empty for copies and commits.
+  const KernelSpec& spec() const;
 };
 
 // Bytes: every buffer begins at a multiple of it, a cache line.
@@ -95,9 +114,10 @@ inline constexpr std::int64_t kArenaAlignment = 64;
 struct ExecutionPlan {
   Space space = Space::kHost;  // of its device
   int streams = 1;
-  bool anyThreads = false;  // kernels give the same bits for any number of threads
-  std::vector<Instruction> instructions;
+  bool anyThreads = false;                 // kernels give the same bits for any number of threads
+  SharedVector<Instruction> instructions;  // by copies of the plan
   std::vector<Buffer> buffers;
+  std::vector<int> workspaces;         // by instruction, those behind the end have none: see workspaceOf
   std::vector<int> bufferOfValue;      // by value id: where it is computed; -1 = none
   std::vector<int> instructionOfNode;  // by node id; -1 = none
   std::int64_t arenaBytes = 0;         // in the memory of the device
@@ -115,6 +135,8 @@ struct ExecutionPlan {
     const int owner = buffers[static_cast<std::size_t>(buffer)].owner;
     return owner < 0 ? buffer : owner;
   }
+  // The buffer that an instruction uses as scratch memory; -1 = none.
+  int workspaceOf(std::size_t instruction) const { return instruction < workspaces.size() ? workspaces[instruction] : -1; }
   // The instruction that computes the node's outputs; -1 = none.
   int instructionOf(NodeId node) const {
     const auto index = static_cast<std::size_t>(node.index);

@@ -53,23 +53,42 @@ std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instru
   return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
 }
 
+const BufferText& Buffer::text() const {
+  static const BufferText none;
+  return text_ ? *text_ : none;
+}
+
+BufferText& Buffer::editText() {
+  if (!text_ || text_.use_count() > 1) text_ = std::make_shared<BufferText>(text());
+  return *text_;
+}
+
+const KernelSpec& Instruction::spec() const {
+  static const KernelSpec none;
+  return kernel ? *kernel : none;
+}
+
 std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction) {
   const Instruction& i = plan.instructions[static_cast<std::size_t>(instruction)];
   if (i.kind == InstructionKind::kKernel) return graph.node(i.node).label();
   const Buffer& to = plan.buffers[static_cast<std::size_t>(i.outputs[0])];
-  if (i.kind == InstructionKind::kCommit) return fmt::format("Commit '{}'", to.name);
-  return fmt::format("Copy '{}' to {}", to.name, spaceName(to.space));
+  if (i.kind == InstructionKind::kCommit) return fmt::format("Commit '{}'", to.name());
+  return fmt::format("Copy '{}' to {}", to.name(), spaceName(to.space));
 }
 
 void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t bytes) {
-  Buffer buffer;
-  buffer.name = "workspace";
-  buffer.bufferClass = BufferClass::kWorkspace;
+  static const Buffer scratch = [] {  // all of them share its text
+    Buffer one;
+    one.bufferClass = BufferClass::kWorkspace;
+    one.editText() = {"workspace", "scratch memory of one instruction", {}};
+    return one;
+  }();
+  Buffer buffer = scratch;
   buffer.bytes = bytes;
   buffer.space = plan.instructions[instruction].onHost ? Space::kHost : plan.space;
   buffer.first = buffer.last = static_cast<int>(instruction);
-  buffer.decision = "scratch memory of one instruction";
-  plan.instructions[instruction].workspace = static_cast<int>(plan.buffers.size());
+  plan.workspaces.resize(std::max(plan.workspaces.size(), instruction + 1), -1);
+  plan.workspaces[instruction] = static_cast<int>(plan.buffers.size());
   plan.buffers.push_back(std::move(buffer));
 }
 

@@ -40,7 +40,7 @@ class Walk {
     }
     for (const int out : instruction.outputs)
       if (out >= 0) write(out, i);
-    if (instruction.workspace >= 0) write(instruction.workspace, i);
+    if (const int workspace = plan_.workspaceOf(at(i)); workspace >= 0) write(workspace, i);
   }
 
   void write(int buffer, int i) {

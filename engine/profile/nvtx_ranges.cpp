@@ -29,7 +29,8 @@ Colour colourOf(const std::string& phase) {
 NvtxRanges::NvtxRanges(const nvtx::Tool& tool, const Graph& graph, const ExecutionPlan& plan) : tool_(tool) {
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
     const Node& node = graph.node(plan.instructions[i].node);
-    places_.push_back({phaseOf(node), node.provenance.modulePath, instructionLabel(plan, graph, static_cast<int>(i))});
+    places_.push_back(
+        {phaseOf(node), std::string(node.provenance.modulePath), instructionLabel(plan, graph, static_cast<int>(i))});
   }
 }
 

@@ -53,7 +53,7 @@ class Follower {
 
   // Of a product, the type of its operands; all else is computed in float32.
   static DType productType(const Instruction& instruction) {
-    const auto& in = instruction.spec.inputs;
+    const auto& in = instruction.spec().inputs;
     return in.size() > 1 && in[0].dtype == in[1].dtype ? in[0].dtype : DType::kF32;
   }
 

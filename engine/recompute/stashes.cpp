@@ -21,14 +21,14 @@ std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
 bool readsForLater(const Node& node) { return node.phase == Phase::kBackward || node.phase == Phase::kRecompute; }
 
 // "encoder.layer.3" of "encoder.layer.3.attention.self": up to the first part that is a number; empty when there is none.
-std::string blockOf(const std::string& modulePath) {
+std::string blockOf(std::string_view modulePath) {
   std::size_t begin = 0;
   while (begin < modulePath.size()) {
     const std::size_t end = std::min(modulePath.find('.', begin), modulePath.size());
     if (end > begin && begin > 0 &&
         std::all_of(modulePath.begin() + static_cast<std::ptrdiff_t>(begin),
                     modulePath.begin() + static_cast<std::ptrdiff_t>(end), [](unsigned char c) { return std::isdigit(c); }))
-      return modulePath.substr(0, end);
+      return std::string(modulePath.substr(0, end));
     begin = end + 1;
   }
   return {};

@@ -58,7 +58,7 @@ NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     if (node.phase == Phase::kForward && !node.provenance.modulePath.empty() && node.output(0))
-      outputs[node.provenance.modulePath] = node.output(0);
+      outputs[std::string(node.provenance.modulePath)] = node.output(0);
   }
   for (const auto& [module, value] : outputs) computed("output", module, value);
   if (const Node* node = rowLossNode(graph, loss)) notes.rows = plan.instructionOf(node->id);

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "engine/build/loss_scale.h"
+#include "engine/step/scaled_gradients.h"
+#include "engine/step/step_alerts.h"
 #include "engine/step/traced_statistics.h"
 
 namespace stepscope {
@@ -100,9 +102,10 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   }
   const std::int64_t end = monotonicNs();
   lastNs_ = end - begin;
-  if (!timed_) nameLongInstructions(spans);
+  if (!timed_) nameLongInstructions(*executor_, spans, options().longMs, context_.log);
+  timed_ = true;
   fillRecord(record, begin, end);
-  if (stepped_) tellOfIssue();
+  if (stepped_) tellOfIssue(*executor_, context_.log);
   context_.notes.finish(record);
   context_.flight.finish(end - begin);
   record.set_flight_ns(context_.flight.spentNs());
@@ -162,7 +165,10 @@ Status Stepper::commit() {
   LossScale& scale = context_.state.counters.lossScale;
   if (roundEnds && step().optimizer.lossScale) {
     const LossScale next = lossScaleAfter(options(), scale, !skipped);
-    skipped ? tellOfSkippedUpdate(next) : tellOfVanishedGradients();
+    if (skipped)
+      tellOfSkippedUpdate(*executor_, step(), context_, next);
+    else
+      vanished_ = tellOfVanishedGradients(*executor_, step(), context_, vanished_);
     scale = next;
   }
   context_.state.commit(roundEnds, roundEnds && !skipped);

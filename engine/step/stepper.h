@@ -21,6 +21,7 @@
 #include "engine/profile/step_times.h"
 #include "engine/state/undo_log.h"
 #include "engine/step/number_judge.h"
+#include "engine/step/rank_collectives.h"
 #include "engine/step/step_context.h"
 #include "engine/step/step_edit.h"
 #include "engine/step/step_watchers.h"
@@ -102,8 +103,6 @@ class Stepper {
   Status commit();
   Status findLossScale(const Batch& batch);
   bool skipsUpdate() const;
-  void tellOfSkippedUpdate(const LossScale& next);
-  void tellOfVanishedGradients();
 
   Status saveBeforeWrite(int instruction, bool undoable);
   Status applyEdits(int instruction);
@@ -115,9 +114,6 @@ class Stepper {
   void noteAfter(int instruction);
   bool followsNumbers() const;
   void keepEarlyState();
-  void tellWhatHasNoOrder() const;
-  void nameLongInstructions(const std::vector<Span>& spans);
-  void tellOfIssue();
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
 
   std::shared_ptr<const Variant> variant_;
@@ -144,20 +140,10 @@ class Stepper {
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint
   std::vector<Span> lastSpans_;
-  // Sends and receives what the collectives of the step say.
-  class Collectives final : public CollectiveRunner {
-   public:
-    explicit Collectives(const StepContext& context) : context_(context) {}
-    Status run(const Node& node, const KernelCall& call) override;
-
-   private:
-    const StepContext& context_;
-  };
-  Collectives collectives_{context_};
+  RankCollectives collectives_{context_};
   StepWatchers watchers_{context_, *variant_->step};
   NumberJudge judge_{context_, *variant_->step};
-  std::int64_t stepBegin_ = 0;                          // nanoseconds
-  std::int64_t lastNs_ = 0;                             // of the newest step at full speed
+  std::int64_t stepBegin_ = 0, lastNs_ = 0;             // nanoseconds; the time of the newest step at full speed
   std::optional<std::vector<std::string>> earlyState_;  // names that instructions before the optimizer write
 };
 

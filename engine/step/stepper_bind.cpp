@@ -1,6 +1,5 @@
 // Binding a plan to the state: kernels, memory, and what a step is fed.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,8 +7,8 @@
 #include "engine/build/schedule.h"
 #include "engine/plan/fits.h"
 #include "engine/profile/roofline.h"
-#include "engine/snapshot/utf8.h"
 #include "engine/state/random_weights.h"
+#include "engine/step/step_alerts.h"
 #include "engine/step/stepper.h"
 
 namespace stepscope {
@@ -73,31 +72,10 @@ Status Stepper::makeExecutor() {
     effects_["roofline"] = peakText(*peak_);
   }
   phase.count(executor_->boundKernels().size());
-  tellWhatHasNoOrder();
+  tellWhatHasNoOrder(*executor_, context_.log);
   effects_["memory.reuse"] =
       fmt::format("arena of {} bytes, lower bound {} bytes", plan().arenaBytes, plan().lowerBoundBytes);
   return {};
-}
-
-// Once for a set of them: before the first step, not with each of their calls.
-void Stepper::tellWhatHasNoOrder() const {
-  std::vector<std::string> nodes;
-  std::string reason;
-  for (std::size_t i = 0; i < plan().instructions.size(); ++i) {
-    const std::optional<Determinism>& says = executor_->determinism(static_cast<int>(i));
-    const NodeId node = plan().instructions[i].node;
-    if (!says || says->order != Determinism::Order::kUnordered || !node) continue;
-    if (reason.empty()) reason = says->reason;
-    nodes.push_back(graph().node(node).label());
-  }
-  if (nodes.empty()) return;
-  constexpr std::size_t kNamed = 8;
-  const std::size_t more = nodes.size() - std::min(nodes.size(), kNamed);
-  nodes.resize(nodes.size() - more);
-  context_.log.warn(
-      "not_deterministic",
-      toUtf8(fmt::format("option 'deterministic': {}{} differ{} from run to run: {}", fmt::join(nodes, ", "),
-                         more > 0 ? fmt::format(" and {} more", more) : "", nodes.size() + more == 1 ? "s" : "", reason)));
 }
 
 Status Stepper::feed(const Batch& batch) {

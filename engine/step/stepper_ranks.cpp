@@ -1,17 +1,8 @@
-// What a step exchanges with other ranks: gradients by its AllReduce nodes, running statistics before its commits.
-#include <fmt/format.h>
-
+// What a step exchanges with other ranks before its commits: running statistics.
 #include "engine/step/stepper.h"
 #include "engine/step/traced_statistics.h"
 
 namespace stepscope {
-
-Status Stepper::Collectives::run(const Node& node, const KernelCall& call) {
-  const CollectivePlace place{node.name, context_.state.counters.step};
-  if (node.op == "AllReduce")
-    return context_.ranks->allReduce(place, call.inputs, call.outputs, node.attrs.integer("average", 0) != 0);
-  return unsupported(fmt::format("{}: no rank knows how to run it; expected AllReduce", node.label()));
-}
 
 // One process that takes the entries of all ranks one after another would update its running statistics as often. Every rank
 // has made s_r = m * s + (1 - m) * b_r of the same s and its own batch; the sequence over the ranks is

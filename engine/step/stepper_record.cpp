@@ -29,49 +29,6 @@ void Stepper::noteAfter(int instruction) {
   if (context_.notes.listens()) context_.notes.after(instruction, computed);
 }
 
-// A cancel waits for the instruction that runs, so the user is told of those that keep it waiting: once per plan.
-void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
-  timed_ = true;
-  std::vector<Span> longest;
-  for (const Span& span : spans)
-    if (span.end - span.begin > options().longMs * 1'000'000) longest.push_back(span);
-  if (longest.empty()) return;
-  std::sort(longest.begin(), longest.end(), [](const Span& a, const Span& b) { return a.end - a.begin > b.end - b.begin; });
-  std::string text;
-  for (std::size_t i = 0; i < longest.size() && i < 5; ++i)
-    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction,
-                        instructionLabel(plan(), graph(), longest[i].instruction),
-                        (longest[i].end - longest[i].begin) / 1'000'000);
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::INFO);
-  alert.set_code("long_instruction");
-  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
-                                longest.size(), longest.size() == 1 ? "" : "s", options().longMs, text,
-                                longest.size() > 5 ? " …" : ""));
-  alert.set_node(plan().instructions[static_cast<std::size_t>(longest.front().instruction)].node.index);
-  context_.log.raise(alert);
-}
-
-// How steps come to a device that has graphs, when that changes. The first step of a plan always goes one by one.
-void Stepper::tellOfIssue() {
-  Device& device = executor_->device();
-  if (!graphsOf(device)) return;
-  const StepIssue& issue = executor_->issue();
-  const std::string what =
-      issue.graphs == 0
-          ? fmt::format("instruction by instruction: {}", issue.reason)
-          : fmt::format(
-                "{} recorded graph{} of {} kernels and copies{}", issue.graphs, issue.graphs == 1 ? "" : "s",
-                issue.operations,
-                issue.alone == 0 ? "" : fmt::format(", and {} instructions beside them: {}", issue.alone, issue.reason));
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::INFO);
-  alert.set_code("device_graphs");
-  alert.set_message(fmt::format("a step is put on '{}' {}{}", device.facts().name, issue.graphs == 0 ? "" : "as ", what));
-  alert.set_node(-1);
-  context_.log.raise(alert);
-}
-
 void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) {
   const StateCounters& counters = context_.state.counters;
   const ValueId loss = step().loss, norm = step().optimizer.gradientNorm;

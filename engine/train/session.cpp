@@ -11,6 +11,7 @@
 #include "engine/profile/roofline.h"
 #include "engine/train/fit_dims.h"
 #include "engine/train/model_function.h"
+#include "engine/train/session_alerts.h"
 
 namespace stepscope {
 
@@ -32,9 +33,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path
 BuildRequest Session::buildRequest(const TrainOptions& options) {
   BuildRequest request;
   request.options = options;
-  request.keep = keep_;
-  request.pinned = pinned_;
-  request.keepGradients = keepGradients_;
+  request.keep = asked_.keep;
+  request.pinned = asked_.pinned;
+  request.keepGradients = asked_.keepGradients;
   request.threads = threadsOf(options);
   if (context_.ranks) request.ranks = context_.ranks->size();
   request.explain = [this](Error error) {
@@ -72,8 +73,8 @@ Status Session::build() {
   SS_TRY(makePlans(buildRequest(options_)));
   context_.log.built();
   context_.learningRate.reset();  // the plans know it
-  tellWhatTheFileLacks();
-  tellOfIdlePredicates();
+  tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log);
+  if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
   if (ring_.empty()) ring_.remember(context_.state, options_.ringBytes);
   return {};
 }
@@ -85,7 +86,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   context_.log.beginBuild();
   context_.notes = {};
   context_.flight = FlightRecorder();
-  keep_ = fetch;
+  asked_.keep = fetch;
   BuildRequest request = buildRequest(options_);
   request.pinned.clear();
   request.forwardOnly = true;
@@ -123,15 +124,15 @@ Status Session::pin(ValueId id, bool pinned) {
   if (!key)
     return invalid(fmt::format("value '{}': a constant of the build; expected a value of the model or the step",
                                runningGraph().value(id).name));
-  const std::set<ValueKey> before = pinned_;
+  const std::set<ValueKey> before = asked_.pinned;
   if (pinned)
-    pinned_.insert(key);
+    asked_.pinned.insert(key);
   else
-    pinned_.erase(key);
+    asked_.pinned.erase(key);
   if (!inStep()) return build();
   snapshot::OptionProof proof;
   Status done = goOnUnder(buildRequest(options_), proof);
-  if (!done) pinned_ = before;
+  if (!done) asked_.pinned = before;
   return done;
 }
 

@@ -12,10 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/build/trained_set.h"
 #include "engine/ir/place_key.h"
 #include "engine/snapshot/graph.pb.h"
-#include "engine/snapshot/lab.pb.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/state/state_file.h"
 #include "engine/state/state_ring.h"
@@ -37,8 +35,7 @@ class Session {
                                                std::vector<Problem>* problems = nullptr,
                                                std::shared_ptr<const Registry> registry = Registry::builtIn());
   const Registry& registry() const { return *plans_.model()->registry; }
-  // --- what the file is
-  snapshot::ModelInfo inspect() const;
+  snapshot::ModelInfo inspect() const;  // what the file is
   const Graph& imported() const { return plans_.model()->graph; }
 
   // --- options. Before the build they take effect with it; after it applyOptions() takes them. What decides only how a step
@@ -57,8 +54,10 @@ class Session {
   Status buildForward(const std::vector<std::string>& fetch);  // without loss, gradient and optimizer (`stepscope run`)
   // The model as a function with a backward pass, with this session's options, parameters and statistics (model_function.h).
   std::unique_ptr<ModelFunction> function(FunctionRequest request);
-  void keep(std::vector<std::string> names) { keep_ = std::move(names); }  // before build: values kept until the step ends
-  void keepGradients(bool on) { keepGradients_ = on; }                     // before build: gradients of trained parameters
+  void keep(std::vector<std::string> names) {
+    asked_.keep = std::move(names);
+  }                                                           // before build: values kept until the step ends
+  void keepGradients(bool on) { asked_.keepGradients = on; }  // before build: gradients of trained parameters
   // Before the build: the processes that train with this one. They stay the caller's. Rank r takes entry k · N + r of the
   // data at micro step k; gradients are averaged. Every call that runs or builds is then one of all ranks.
   void joinRanks(Ranks& ranks);
@@ -149,8 +148,6 @@ class Session {
   Status ensureStep() { return inStep() ? Status{} : beginStep(); }
   Result<Batch> fittingBatch();
   Status beginWhereAsked(bool resume);  // option start-state
-  void tellWhatTheFileLacks();
-  void tellOfIdlePredicates();
 
   StepContext context_;
   PlanSet plans_;
@@ -161,9 +158,7 @@ class Session {
   std::string begunWith_;                // the file of start-state that was loaded
   std::optional<TrainOptions> pending_;  // wait for a step boundary
   std::optional<snapshot::OptionProof> proof_;
-  std::vector<std::string> keep_;
-  bool keepGradients_ = false;
-  std::set<ValueKey> pinned_;
+  BuildRequest asked_;                              // keep, keepGradients and pinned of every build
   std::optional<std::pair<PlaceKey, int>> anchor_;  // where the person stopped, and which position that is in this plan
   StateRing ring_;
   bool ringWanted_ = false;  // copies cost time; only stepping asks for them

@@ -7,6 +7,7 @@
 #include "engine/lab/option_proof.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/session.h"
+#include "engine/train/session_alerts.h"
 
 namespace stepscope {
 
@@ -152,7 +153,7 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   anchor_->second = next.next();
   old.leave();
   plans_.replaceBy(std::move(*beside));
-  tellOfIdlePredicates();
+  if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
   return {};
 }
 

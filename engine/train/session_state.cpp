@@ -6,6 +6,7 @@
 #include "engine/build/schedule.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/session.h"
+#include "engine/train/session_alerts.h"
 
 namespace stepscope {
 
@@ -36,7 +37,7 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
       return Tensor(state.dtype(), state.dims());
     }
     const auto contents = stepper().executor().read(id);
-    if (!keepGradients_ || !contents)
+    if (!asked_.keepGradients || !contents)
       return fail(ErrorCode::kNotFound,
                   fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
     // A gradient that the update reads in a low type is told in the type of the parameter, as PyTorch's .grad: the same
@@ -134,7 +135,7 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state));
   if (resume && context_.ranks) context_.state.counters.entry += context_.ranks->rank();
   for (auto& [name, value] : loaded_->properties) properties_[name] = std::move(value);
-  if (built()) tellWhatTheFileLacks();
+  if (built()) tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log);
   ring_.clear();
   ++context_.places;
   numbers_.restart();
@@ -149,34 +150,6 @@ Status Session::beginWhereAsked(bool resume) {
   if (!options_.startState.empty()) SS_TRY(loadState(options_.startState, resume));
   begunWith_ = options_.startState;
   return {};
-}
-
-// What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not
-// what its user believes, unless it is told.
-void Session::tellWhatTheFileLacks() {
-  if (!loaded_) return;
-  const StateNames file = std::move(*loaded_);
-  loaded_.reset();
-  const SymbolicStep* step = plans_.step();
-  std::vector<std::string> parameters, states;
-  for (const ValueId id : step->trained)
-    if (!file.names.contains(step->graph.value(id).name)) parameters.push_back(step->graph.value(id).name);
-  if (file.resumed)
-    for (const StateUpdate& update : step->graph.stateUpdates) {
-      const Value& value = step->graph.value(update.state);
-      if (value.role == ValueRole::kState && !file.names.contains(value.name)) states.push_back(value.name);
-    }
-  const auto tell = [&](const std::vector<std::string>& names, std::string_view what, std::string_view instead) {
-    if (names.empty()) return;
-    constexpr std::size_t kShown = 3;
-    std::string shown;
-    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) shown += fmt::format("{}'{}'", i ? ", " : "", names[i]);
-    if (names.size() > kShown) shown += fmt::format(" and {} more", names.size() - kShown);
-    context_.log.warn("state_incomplete",
-                      toUtf8(fmt::format("state '{}': no {} {}; {}", file.path.string(), what, shown, instead)));
-  };
-  tell(parameters, "parameter", "what the model has is trained from");
-  tell(states, "optimizer state", "it begins with zeros");
 }
 
 }  // namespace stepscope

@@ -7,6 +7,7 @@
 #include "engine/snapshot/utf8.h"
 #include "engine/step/breakpoint.h"
 #include "engine/train/session.h"
+#include "engine/train/session_alerts.h"
 
 namespace stepscope {
 
@@ -131,26 +132,13 @@ Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
   }
   context_.breakpoints = std::move(breakpoints);
   if (built()) plans_.pointed().setBreakpoints(context_.breakpoints, stepper(), stages());
-  tellOfIdlePredicates();
+  if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
   return {};
 }
 
 void Session::watch(std::vector<ValueId> values) {
   context_.watched = std::move(values);
   if (built()) plans_.pointed().setWatched(context_.watched, stepper());
-}
-
-// Not an error: another variant, or an option that a pass obeys, may bring the value back.
-void Session::tellOfIdlePredicates() {
-  if (!built()) return;
-  for (const snapshot::Breakpoint& b : context_.breakpoints) {
-    if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
-    const auto predicate = parsePredicate(b.predicate());
-    if (!predicate || runningGraph().findValue(predicate->value)) continue;
-    context_.log.warn("breakpoint_without_value",
-                      fmt::format("breakpoint {}: '{}' stops nowhere: the step that runs has no value '{}'", b.id(),
-                                  b.predicate(), toUtf8(predicate->value)));
-  }
 }
 
 }  // namespace stepscope

@@ -102,14 +102,14 @@ TEST(PlanOnADevice, WhatItLacksRunsOnTheCpuBetweenCopies) {
                    &to = plan.buffers[static_cast<std::size_t>(instruction.outputs[0])];
       EXPECT_NE(from.space, to.space) << label;
       EXPECT_EQ(from.value, to.value) << label;
-      EXPECT_EQ(label, "Copy '" + from.name + "' to " + (to.space == Space::kHost ? "host" : "device"));
+      EXPECT_EQ(label, "Copy '" + from.name() + "' to " + (to.space == Space::kHost ? "host" : "device"));
       EXPECT_EQ(instruction.bytesRead, from.bytes);
       continue;
     }
-    EXPECT_EQ(instruction.onHost, instruction.spec.op == "Relu") << label;
+    EXPECT_EQ(instruction.onHost, instruction.spec().op == "Relu") << label;
     if (instruction.onHost) {
       ++onHost;
-      EXPECT_EQ(instruction.onHostReason, "device 'mirror:Relu' has no kernel for it");
+      EXPECT_EQ(instruction.onHostReason.get(), "device 'mirror:Relu' has no kernel for it");
     }
     for (const int b : instruction.inputs)
       if (b >= 0) EXPECT_EQ(plan.buffers[static_cast<std::size_t>(b)].space == Space::kHost, instruction.onHost) << label;
@@ -145,8 +145,8 @@ TEST(PlanOnADevice, AnOperandReadByTheHostIsCopiedThereFirst) {
     const ExecutionPlan& plan = mirror.executor->plan();
     const Instruction& reader = plan.instructions[static_cast<std::size_t>(plan.instructionOf(sums))];
     EXPECT_FALSE(reader.onHost);
-    EXPECT_EQ(reader.spec.inputs[0].space, Space::kDevice);
-    EXPECT_EQ(reader.spec.inputs[1].space, Space::kHost);
+    EXPECT_EQ(reader.spec().inputs[0].space, Space::kDevice);
+    EXPECT_EQ(reader.spec().inputs[1].space, Space::kHost);
     const Buffer& read = plan.buffers[static_cast<std::size_t>(reader.inputs[1])];
     EXPECT_EQ(read.value, axis);
     EXPECT_EQ(read.space, Space::kHost);

@@ -23,7 +23,7 @@ using testing::TestModel;
 //   OpenMP    keeps the team of the last parallel region only: one of another size makes a new one (1.6 KB).
 //   Einsum    that is no matrix product falls to the reference kernel, which works its loop nest out at every call.
 //   dynamic   instructions, whose extents are known only then: accounted by the executor.
-bool explained(const Instruction& instruction) { return instruction.dynamic || instruction.spec.op.starts_with("Einsum"); }
+bool explained(const Instruction& instruction) { return instruction.dynamic || instruction.spec().op.starts_with("Einsum"); }
 
 class HeapOnModel : public ::testing::TestWithParam<TestModel> {};
 
@@ -50,8 +50,8 @@ TEST_P(HeapOnModel, AStepTakesNothingBesideItsPlan) {
     ASSERT_TRUE(executor.run(i, i + 1, {.spans = &spans}).has_value());
     const auto after = heapTaken();
     const Instruction& instruction = executor.plan().instructions[static_cast<std::size_t>(i)];
-    const std::string& implementation = executor.implementation(i);
-    const std::string name = fmt::format("instruction {}: {}, {}", i, instruction.spec.op, implementation);
+    const std::string_view implementation = executor.implementation(i);
+    const std::string name = fmt::format("instruction {}: {}, {}", i, instruction.spec().op, implementation);
     const auto taken = [&](Taker taker) {
       return after[static_cast<std::size_t>(taker)] - before[static_cast<std::size_t>(taker)];
     };

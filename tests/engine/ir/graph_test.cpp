@@ -140,7 +140,7 @@ TEST(GraphVerify, EndsAreAlive) {
 TEST(GraphVerify, SubgraphsToo) {
   Small small, body;
   body.graph.mutableNode(body.b).outputs.push_back(body.y);
-  small.graph.mutableNode(small.b).subgraphs["then_branch"] = std::make_shared<const Graph>(body.graph);
+  small.graph.mutableNode(small.b).subgraphs.edit()["then_branch"] = std::make_shared<const Graph>(body.graph);
   EXPECT_TOLD(small, "Neg 'b', then_branch: Neg 'b': output 'y' is made twice");
 }
 

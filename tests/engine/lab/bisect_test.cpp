@@ -115,7 +115,7 @@ Status spoilBackward(Graph& graph, PassContext& context) {
 Status mark(Graph& graph, PassContext& context) {
   const NodeId id = lastProduct(graph, Phase::kForward);
   if (!id) return {};
-  graph.mutableNode(id).provenance.sourceCode = "marked";
+  graph.mutableNode(id).provenance.sourceCode = InternedText("marked");
   context.match();
   return {};
 }

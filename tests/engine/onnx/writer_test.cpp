@@ -20,8 +20,8 @@ std::string describe(const Graph& graph, const Node& node) {
   for (const Predicate& predicate : node.predicates)
     text += (predicate.expected ? " if " : " unless ") + graph.value(predicate.condition).name;
   const Provenance& p = node.provenance;
-  text += " " + p.pass + " " + p.modulePath + (p.modulePathInferred ? "*" : "") + " " + p.sourceFile + ":" +
-          std::to_string(p.sourceLine) + " " + p.sourceCode;
+  text += " " + std::string(p.pass) + " " + std::string(p.modulePath) + (p.modulePathInferred ? "*" : "") + " " +
+          std::string(p.sourceFile) + ":" + std::to_string(p.sourceLine) + " " + std::string(p.sourceCode);
   text += " imported " + std::to_string(p.imported.index) + " forward " + std::to_string(p.forward.index);
   for (const NodeId source : p.sources) text += " from " + std::to_string(source.index);
   for (const auto& [name, subgraph] : node.subgraphs) text += "\n{" + name + "\n" + describe(*subgraph) + "}";
@@ -35,8 +35,8 @@ std::string describe(const Graph& graph) {
   for (const NodeId id : graph.order()) text += describe(graph, graph.node(id)) + "\n";
   for (std::size_t i = 0; i < graph.nodeCapacity(); ++i)
     if (const Node& node = graph.node(NodeId{static_cast<std::int32_t>(i)}); !node.alive)
-      text += "removed " + std::to_string(i) + " " + node.label() + " " + node.provenance.pass + " " +
-              node.provenance.modulePath + "\n";
+      text += "removed " + std::to_string(i) + " " + node.label() + " " + std::string(node.provenance.pass) + " " +
+              std::string(node.provenance.modulePath) + "\n";
   for (const ValueId id : graph.outputs()) text += "out " + graph.value(id).name + " " + graph.value(id).type.text() + "\n";
   for (const StateUpdate& update : graph.stateUpdates)
     text += graph.value(update.state).name + " := " + graph.value(update.next).name + "\n";

@@ -104,7 +104,7 @@ struct Updates {
       nodes.push_back(graph.addNode(name, "stepscope", "AdamUpdate", operands, {name + ".next", name + ".m", name + ".v"}));
       Node& node = graph.mutableNode(nodes.back());
       node.phase = Phase::kOptimizer;
-      node.provenance.modulePath = name;
+      node.provenance.modulePath = InternedText(name);
       graph.stateUpdates.push_back({operands[0], node.output(0)});
     }
   }

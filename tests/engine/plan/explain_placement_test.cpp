@@ -8,7 +8,7 @@ namespace {
 
 Buffer buffer(const std::string& name, std::int64_t offset, std::int64_t bytes, int first, int last) {
   Buffer b;
-  b.name = name;
+  b.editText().name = name;
   b.offset = offset;
   b.bytes = bytes;
   b.first = first;

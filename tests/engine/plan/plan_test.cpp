@@ -22,7 +22,7 @@ int slowlyOverwritten(const ExecutionPlan& plan, int producer, int buffer) {
     const Instruction& instruction = plan.instructions[i];
     if (instruction.view) continue;
     std::vector<int> written = instruction.outputs;
-    written.push_back(instruction.workspace);
+    written.push_back(plan.workspaceOf(i));
     for (const int b : written) {
       if (b < 0 || b == buffer) continue;
       const Buffer& other = plan.buffers[static_cast<std::size_t>(b)];

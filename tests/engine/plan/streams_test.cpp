@@ -111,7 +111,7 @@ TEST(BrokenStreams, AWaitThatIsTakenAwayIsMissed) {
     for (const char* device : {"cpu", "mirror:Relu"}) {
       ExecutionPlan plan = random.plan(device, 2);
       packArena(plan, random.graph, true);
-      for (Instruction& instruction : plan.instructions) {
+      for (Instruction& instruction : plan.instructions.edit()) {
         if (instruction.waits.empty()) continue;
         const std::vector<Wait> kept = std::exchange(instruction.waits, {});
         ++waits;

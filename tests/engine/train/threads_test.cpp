@@ -36,7 +36,8 @@ TEST(Threads, SessionsOfOneProcessDoNotDisturbEachOther) {
       }
     for (const auto& [session, threads] : {std::pair(&one, 1), std::pair(&four, 4)})
       for (const Instruction& instruction : (*session)->stepper().executor().plan().instructions)
-        if (instruction.kind == InstructionKind::kKernel && !instruction.view) EXPECT_EQ(instruction.spec.threads, threads);
+        if (instruction.kind == InstructionKind::kKernel && !instruction.view)
+          EXPECT_EQ(instruction.spec().threads, threads);
     EXPECT_EQ(stateBits(*one), alone(model, "1"));
     EXPECT_EQ(stateBits(*four), alone(model, "4"));
   }

@@ -1,0 +1,49 @@
+#include "engine/train/session_alerts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "engine/snapshot/utf8.h"
+#include "engine/step/breakpoint.h"
+
+namespace stepscope {
+
+void tellWhatTheFileLacks(std::optional<StateNames>& loaded, const SymbolicStep& step, BuildLog& log) {
+  if (!loaded) return;
+  const StateNames file = std::move(*loaded);
+  loaded.reset();
+  std::vector<std::string> parameters, states;
+  for (const ValueId id : step.trained)
+    if (!file.names.contains(step.graph.value(id).name)) parameters.push_back(step.graph.value(id).name);
+  if (file.resumed)
+    for (const StateUpdate& update : step.graph.stateUpdates) {
+      const Value& value = step.graph.value(update.state);
+      if (value.role == ValueRole::kState && !file.names.contains(value.name)) states.push_back(value.name);
+    }
+  const auto tell = [&](const std::vector<std::string>& names, std::string_view what, std::string_view instead) {
+    if (names.empty()) return;
+    constexpr std::size_t kShown = 3;
+    std::string shown;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) shown += fmt::format("{}'{}'", i ? ", " : "", names[i]);
+    if (names.size() > kShown) shown += fmt::format(" and {} more", names.size() - kShown);
+    log.warn("state_incomplete", toUtf8(fmt::format("state '{}': no {} {}; {}", file.path.string(), what, shown, instead)));
+  };
+  tell(parameters, "parameter", "what the model has is trained from");
+  tell(states, "optimizer state", "it begins with zeros");
+}
+
+// Not an error: another variant, or an option that a pass obeys, may bring the value back.
+void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph, BuildLog& log) {
+  for (const snapshot::Breakpoint& b : breakpoints) {
+    if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
+    const auto predicate = parsePredicate(b.predicate());
+    if (!predicate || graph.findValue(predicate->value)) continue;
+    log.warn("breakpoint_without_value",
+             fmt::format("breakpoint {}: '{}' stops nowhere: the step that runs has no value '{}'", b.id(), b.predicate(),
+                         toUtf8(predicate->value)));
+  }
+}
+
+}  // namespace stepscope

@@ -1,0 +1,20 @@
+// What a session tells of a state that was loaded and of breakpoints, once a plan is there to compare them with.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/build/builder.h"
+#include "engine/state/state_file.h"
+#include "engine/step/step_context.h"
+
+namespace stepscope {
+
+// What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not
+// what its user believes, unless it is told. Once for a file: `loaded` is empty afterwards.
+void tellWhatTheFileLacks(std::optional<StateNames>& loaded, const SymbolicStep& step, BuildLog& log);
+
+// Breakpoints on values that the graph of the running step does not have.
+void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph, BuildLog& log);
+
+}  // namespace stepscope
