@@ -47,8 +47,10 @@ std::string compress(std::string_view bytes) {
 
 Result<std::string> decompress(std::string_view blob) {
   SS_STORE_ASSIGN(const std::size_t size, announcedSize(blob));
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());  // as in compress()
   std::string result(size, '\0');
-  SS_STORE_TRY(checkDecompressed(ZSTD_decompress(result.data(), result.size(), blob.data(), blob.size()), size));
+  SS_STORE_TRY(
+      checkDecompressed(ZSTD_decompressDCtx(context.get(), result.data(), result.size(), blob.data(), blob.size()), size));
   return result;
 }
 
