@@ -146,7 +146,6 @@ Status bisectModel(const BisectArguments& a, const Output& output) {
     printBisectJson(*report);
   else
     printBisectText(*report);
-  output.finished(0, 0);
   return {};
 }
 

@@ -52,7 +52,6 @@ Command buildCommand() {
             units::bytes(plan->arena_bytes()), units::bytes(plan->lower_bound_bytes()),
             units::bytes(plan->persistent_bytes()));
     }
-    output.finished(0, 0);
     return kSuccess;
   };
   return command;

@@ -143,7 +143,6 @@ Status capacity(const CapacityArguments& a, const Output& output) {
     printCapacityJson(*report);
   else
     printCapacityText(*report, a.recompute);
-  output.finished(0, 0);
   return {};
 }
 

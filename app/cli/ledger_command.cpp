@@ -163,7 +163,6 @@ Status ledger(const LedgerArguments& a, const Output& output) {
     printLedgerJson(median);
   else
     printLedgerText(median, a);
-  output.finished(0, 0);
   return {};
 }
 

@@ -208,7 +208,6 @@ Command precisionCommand() {
       printPrecisionJson(*judged);
     else
       printPrecisionText(*judged);
-    output.finished(0, 0);
     return kSuccess;
   };
   return command;

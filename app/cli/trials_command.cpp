@@ -227,7 +227,6 @@ Status trials(const TrialsArguments& a, const Output& output) {
     printTrialsJson(*report);
   else
     printTrialsText(*report);
-  output.finished(0, 0);
   return {};
 }
 

@@ -106,7 +106,6 @@ Command verifyCommand() {
     const auto report = verify(*a, output);
     if (!report) return stepscope::cli::report(report.error());
     tellGolden(*report, a->json);
-    if (a->json) output.finished(0, 0);
     return report->count(GoldenVerdict::kDiffers) > 0 ? kFailed : kSuccess;
   };
   return command;

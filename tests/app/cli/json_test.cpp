@@ -107,7 +107,8 @@ TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
     ASSERT_FALSE(events.empty()) << command;
     for (const auto& event : events) EXPECT_TRUE(event.contains("event")) << command << ": " << event;
     EXPECT_EQ(events.back()["event"], "done") << command;
-    if (command.starts_with("run ")) EXPECT_GT(events.back()["ns"].get<std::int64_t>(), 0) << command;
+    EXPECT_EQ(events.back().contains("ns"), command.starts_with("run ") || command.starts_with("sql ")) << events.back();
+    if (events.back().contains("ns")) EXPECT_GT(events.back()["ns"].get<std::int64_t>(), 0) << command;
     EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& e) { return e["event"] == "done"; }), 1) << command;
   }
 }
