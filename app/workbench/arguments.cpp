@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "app/version.h"
+#include "app/workbench/manual_pages.h"
 
 namespace stepscope {
 
@@ -13,19 +14,10 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
   parser.setApplicationDescription(QStringLiteral("Opens a model or a recorded project in the window."));
   parser.addPositionalArgument(QStringLiteral("path"), QStringLiteral("model (.onnx) or project (.stepscope)"),
                                QStringLiteral("[MODEL|PROJECT]"));
-  parser.addOptions({
-      {"host", "work with the worker of this machine, through ssh", "host"},
-      {"worker", "stepscope on that machine; without it the one that its shell finds", "program"},
-      {"layout", "Explore, Step, Profile, Memory, Compare, or a saved one", "name"},
-      {"theme", "light or dark", "theme"},
-      {"screenshot", "open, wait until nothing runs, write a picture of the window, leave", "file.png"},
-      {"size", "size of the window, such as 1280x800", "size"},
-      {"show", "bring a view to the front; may be repeated", "view"},
-      {"steps", "run this many training steps first", "n"},
-      {"run-to", "then stop before this instruction of the next step", "n"},
-      {"select", "select this instruction", "n"},
-      {"set", "any setting of `stepscope train`, such as data=batches.npz or lr=0.1; may be repeated", "name=value"},
-  });
+  parser.addOptions(windowOptions());
+  QCommandLineOption manual(QStringLiteral("manual"), QStringLiteral("man, bash or zsh"), QStringLiteral("what"));
+  manual.setFlags(QCommandLineOption::HiddenFromHelp);
+  parser.addOption(manual);
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   const auto wrong = [](const QString& text) {
@@ -35,6 +27,13 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
   if (!parser.parse(arguments)) return wrong(parser.errorText());
   if (parser.isSet(help)) {
     std::printf("%s", qPrintable(parser.helpText()));
+    return 0;
+  }
+  if (parser.isSet(manual)) {
+    const QString page = manualPage(parser.value(manual));
+    if (page.isEmpty())
+      return wrong(QStringLiteral("option 'manual': %1; expected man, bash or zsh").arg(parser.value(manual)));
+    std::printf("%s", qPrintable(page));
     return 0;
   }
   if (parser.isSet(version)) {

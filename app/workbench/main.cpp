@@ -43,7 +43,8 @@ class Application : public QApplication {
 std::optional<int> answeredInText(int argc, char** argv) {
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   const bool asked = std::any_of(words.begin(), words.end(), [](std::string_view word) {
-    return word == "--help" || word == "-h" || word == "--help-all" || word == "--version" || word == "-v";
+    return word == "--help" || word == "-h" || word == "--help-all" || word == "--version" || word == "-v" ||
+           word == "--manual";
   });
   if (!asked) return std::nullopt;
   const QCoreApplication app(argc, argv);

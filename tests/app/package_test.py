@@ -92,8 +92,8 @@ class Package(unittest.TestCase):
             told = run("groff", "-man", "-Tutf8", "-ww", input=page)
             self.assertEqual(told.stderr, "")
 
-        def complete(*words):
-            script = f"{bash}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _stepscope; echo ${{COMPREPLY[@]}}"
+        def complete(*words, function="_stepscope", bash=bash):
+            script = f"{bash}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; {function}; echo ${{COMPREPLY[@]}}"
             done = run("bash", "-c", script)
             self.assertEqual(done.stderr, "")
             return done.stdout.split()
@@ -111,6 +111,23 @@ class Package(unittest.TestCase):
         self.assertEqual(complete("stepscope", "train", "--set", "record", "=", "s"), ["steps"])
         self.assertEqual(sorted(complete("stepscope", "train", "--set", "record", "=")), ["instructions", "off", "steps"])
         self.assertEqual(complete("stepscope", "plugin", "c"), ["check"])
+        window = self.bin / "stepscope-workbench"
+        if not window.exists():
+            return
+        helped = run(window, "--help").stdout
+        page = gzip.decompress((self.share / "man/man1/stepscope-workbench.1.gz").read_bytes()).decode()
+        if shutil.which("groff"):
+            self.assertEqual(run("groff", "-man", "-Tutf8", "-ww", input=page).stderr, "")
+        bash = (self.share / "bash-completion/completions/stepscope-workbench").read_text()
+        zsh = (self.share / "zsh/vendor-completions/_stepscope-workbench").read_text()
+        flags = [line.split()[0] for line in helped.splitlines() if line.startswith("  --") and "help-all" not in line]
+        self.assertIn("--screenshot", flags)
+        for flag in flags:
+            self.assertIn("\\fB" + flag.replace("-", "\\-") + "\\fR", page)
+            self.assertIn(f"*{flag}[", zsh)
+            self.assertIn(flag, complete("stepscope-workbench", "--", function="_stepscope_workbench", bash=bash))
+        self.assertEqual(complete("stepscope-workbench", "--theme", "d", function="_stepscope_workbench", bash=bash), ["dark"])
+        self.assertIn("Profile", complete("stepscope-workbench", "--layout", "P", function="_stepscope_workbench", bash=bash))
 
     def test_the_desktop_knows_program_and_files(self):
         entry = dict(line.split("=", 1) for line in (self.share / "applications/stepscope.desktop").read_text().splitlines() if "=" in line)
