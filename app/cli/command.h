@@ -45,6 +45,7 @@ Command runCommand();
 Command inspectCommand();
 Command precisionCommand();
 Command evaluateCommand();
+Command artifactsCommand();
 Command trialsCommand();
 Command bisectCommand();
 Command gradcheckCommand();

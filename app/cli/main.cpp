@@ -13,11 +13,11 @@ namespace stepscope::cli {
 int report(const Error& error) { return tellError(error.message); }
 
 std::vector<Command> allCommands() {
-  return {openCommand(),      buildCommand(),  trainCommand(),   runCommand(),     evaluateCommand(),  inspectCommand(),
-          precisionCommand(), verifyCommand(), trialsCommand(),  bisectCommand(),  gradcheckCommand(), capacityCommand(),
-          ledgerCommand(),    memoryCommand(), reportCommand(),  compareCommand(), importCommand(),    policyCommand(),
-          sqlCommand(),       forgetCommand(), recoverCommand(), optionsCommand(), pluginCommand(),    doctorCommand(),
-          workerCommand(),    manualCommand()};
+  return {openCommand(),      buildCommand(),  trainCommand(),    runCommand(),     evaluateCommand(),  inspectCommand(),
+          precisionCommand(), verifyCommand(), trialsCommand(),   bisectCommand(),  gradcheckCommand(), capacityCommand(),
+          ledgerCommand(),    memoryCommand(), reportCommand(),   compareCommand(), importCommand(),    policyCommand(),
+          sqlCommand(),       forgetCommand(), recoverCommand(),  optionsCommand(), pluginCommand(),    doctorCommand(),
+          workerCommand(),    manualCommand(), artifactsCommand()};
 }
 
 namespace {

@@ -1,0 +1,183 @@
+#include "engine/train/artifacts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "engine/build/evaluation_graph.h"
+#include "engine/onnx/writer.h"
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Graph> stageGraph(const Session& session, std::string_view phase) {
+  for (const Stage& stage : session.stages())
+    if (stage.phase == phase) return *stage.graph;
+  return fail(ErrorCode::kNotFound,
+              fmt::format("artifacts: no graph of phase '{}'; expected a training that was built", phase));
+}
+
+// Contents of now, or none of parameters.
+void settleWeights(Graph& graph, const Session& session, bool nominal) {
+  const auto state = session.namedState(false);
+  for (const ParameterChoice& parameter : session.parameters()) {
+    const ValueId id = graph.findValue(session.valueOf(parameter).name);
+    if (!id || graph.value(id).role != ValueRole::kInitializer) continue;
+    Value& value = graph.mutableValue(id);
+    if (nominal && parameter.trained) {
+      value.data = nullptr;
+    } else if (const auto it = state.find(value.name); it != state.end()) {
+      value.data = std::make_shared<const Tensor>(convertTensor(it->second, value.type.dtype));
+    }
+  }
+}
+
+// The update as a function: what it reads of other phases and of state is an input.
+class OptimizerFunction {
+ public:
+  explicit OptimizerFunction(const Graph& step) : step_(step) {
+    graph_.name = "optimizer";
+    graph_.opsets = step.opsets;
+    graph_.setPass("import");
+  }
+
+  Result<Graph> make(Json& updates) && {
+    for (const NodeId id : step_.order())
+      if (step_.node(id).phase == Phase::kOptimizer) SS_TRY(add(step_.node(id)));
+    for (const StateUpdate& update : step_.stateUpdates) {
+      const auto next = copies_.find(update.next);
+      if (next == copies_.end()) continue;  // a running statistic
+      const std::string name = step_.value(update.state).name + ".next";
+      graph_.renameValue(next->second, name);
+      graph_.mutableOutputs().push_back(next->second);
+      updates.push_back({{"state", step_.value(update.state).name},
+                         {"next", graph_.value(next->second).name},
+                         {"parameter", step_.value(update.state).role == ValueRole::kInitializer}});
+    }
+    graph_.removeDeadNodes();
+    return std::move(graph_);
+  }
+
+ private:
+  Status add(const Node& node) {
+    if (!node.subgraphs.empty() || !node.predicates.empty())
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("artifacts: {}: an update with a condition; expected option loss-scale "
+                              "off and nodes that stand for themselves",
+                              node.label()));
+    std::vector<ValueId> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(known(id));
+    std::vector<std::string> names;
+    for (const ValueId id : node.outputs) names.push_back(id ? step_.value(id).name : std::string());
+    const NodeId made = graph_.addNode(node.name, node.domain, node.op, std::move(inputs), std::move(names), node.attrs);
+    graph_.mutableNode(made).sinceVersion = node.sinceVersion;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (!node.outputs[i]) continue;
+      copies_[node.outputs[i]] = graph_.node(made).output(i);
+      graph_.mutableValue(graph_.node(made).output(i)).type = step_.value(node.outputs[i]).type;
+    }
+    return {};
+  }
+
+  ValueId known(ValueId id) {
+    if (!id) return {};
+    if (const auto it = copies_.find(id); it != copies_.end()) return it->second;
+    const Value& value = step_.value(id);
+    ValueId copy;
+    if (value.role == ValueRole::kConstant) {
+      copy = graph_.addConstant(value.name, value.data->clone());
+    } else {
+      // What the step feeds itself is named so that no data feeds it; here it is data.
+      constexpr std::string_view kFedByTheStep = "stepscope.";
+      const std::string name = value.name.substr(value.name.starts_with(kFedByTheStep) ? kFedByTheStep.size() : 0);
+      copy = graph_.addValue(name, value.type, ValueRole::kInput);
+      graph_.mutableInputs().push_back(copy);
+    }
+    copies_[id] = copy;
+    return copy;
+  }
+
+  const Graph& step_;
+  Graph graph_;
+  std::unordered_map<ValueId, ValueId> copies_;
+};
+
+std::set<std::string> ownOpsOf(const Graph& graph) {
+  std::set<std::string> ops;
+  for (const NodeId id : graph.order())
+    if (graph.node(id).domain == kInternalDomain) ops.insert(graph.node(id).op);
+  return ops;
+}
+
+Json valuesOf(const Graph& graph, const std::vector<ValueId>& ids) {
+  Json values = Json::array();
+  for (const ValueId id : ids) values.push_back({{"name", graph.value(id).name}, {"type", graph.value(id).type.text()}});
+  return values;
+}
+
+Status writeText(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path draft = path.string() + ".partial";
+  std::ofstream file(draft, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(draft, path, error);
+  if (!file || error) return fail(ErrorCode::kIo, fmt::format("file '{}': could not be written", path.string()));
+  return {};
+}
+
+}  // namespace
+
+Result<Artifacts> writeArtifacts(const Session& session, const std::filesystem::path& folder, bool nominal) {
+  SS_ASSIGN(Graph training, stageGraph(session, "gradient"));
+  SS_ASSIGN(Graph evaluation, stageGraph(session, "attach loss"));
+  SS_ASSIGN(const Graph step, stageGraph(session, "optimizer"));
+  evaluation.setPass("artifacts");
+  evaluation.stateUpdates.clear();
+  evaluation.removeDeadNodes();
+  SS_TRY(evaluateGraph(evaluation, "artifacts"));
+  evaluation.removeDeadNodes();
+  Json updates = Json::array();
+  SS_ASSIGN(const Graph optimizer, OptimizerFunction(step).make(updates));
+  settleWeights(training, session, nominal);
+  settleWeights(evaluation, session, nominal);
+
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(ErrorCode::kIo, fmt::format("folder '{}': {}", folder.string(), error.message()));
+  Artifacts made;
+  Json description = {{"loss", session.runningGraph().value(session.lossValue()).name}, {"nominal", nominal}};
+  const std::vector<std::pair<const char*, const Graph*>> graphs{
+      {"training", &training}, {"evaluation", &evaluation}, {"optimizer", &optimizer}};
+  for (const auto& [name, graph] : graphs) {
+    made.files.push_back(folder / fmt::format("{}.onnx", name));
+    SS_TRY(writeModel(*graph, made.files.back(), {}));
+    const std::set<std::string> own = ownOpsOf(*graph);
+    made.ownOps[made.files.back().filename().string()] = own;
+    description[name] = {
+        {"inputs", valuesOf(*graph, graph->inputs())}, {"outputs", valuesOf(*graph, graph->outputs())}, {"own_ops", own}};
+  }
+  description["optimizer"]["updates"] = std::move(updates);
+  Json parameters = Json::array();
+  for (const ParameterChoice& parameter : session.parameters()) {
+    const Value& value = session.valueOf(parameter);
+    parameters.push_back({{"name", value.name}, {"type", value.type.text()}, {"trained", parameter.trained}});
+    made.trained += parameter.trained ? 1 : 0;
+  }
+  description["parameters"] = std::move(parameters);
+  if (!nominal) {
+    made.files.push_back(folder / "checkpoint.safetensors");
+    SS_TRY(session.saveState(made.files.back()));
+  }
+  made.files.push_back(folder / "artifacts.json");
+  SS_TRY(writeText(made.files.back(), description.dump(1) + "\n"));
+  return made;
+}
+
+}  // namespace stepscope
