@@ -373,7 +373,7 @@ class CompareTest : public QObject {
     note();
     facts.setRuns({entry(1, 3)});
     note();
-    QVERIFY(view.emptyText().contains(QStringLiteral("second run")));
+    QVERIFY(view.emptyText().contains(QStringLiteral("New run from step 0")));
     facts.setRuns({entry(1, 3), entry(2, 3)});
     note();
     facts.setCompareRequest({1, 2, 0, 0, {}});

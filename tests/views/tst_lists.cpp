@@ -2,6 +2,7 @@
 // What helps in lists and queries: options that were changed and what they save, words that fit a query, medians of
 // instructions.
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QSignalSpy>
@@ -70,6 +71,11 @@ class ListsTest : public QObject {
     b.store.setOptions({option("pass.a", "on", "on"), option("pass.b", "on", "on"), option("pass.c", "off", "on")});
     QTRY_COMPARE(cell(table, 0, 1), QStringLiteral("– off"));
     QCOMPARE(value->currentText(), QStringLiteral("off"));
+    auto waiting = option("pass.c", "off", "on");
+    waiting.set_effect("pending: from the next step on");
+    b.store.setOptions({option("pass.a", "on", "on"), option("pass.b", "on", "on"), waiting});
+    auto* doc = view.findChild<QLabel*>(QStringLiteral("options_doc"));
+    QTRY_VERIFY2(doc->text().contains(QStringLiteral("pending")), qPrintable(doc->text()));
     filter->clear();
     table->sortByColumn(0, Qt::DescendingOrder);
     b.store.setOptions({option("pass.a", "on", "on"), option("pass.b", "on", "on"), option("pass.c", "off", "on")});

@@ -92,8 +92,10 @@ QString noneText(const ProjectFacts& facts) {
         "with two runs.");
   return runs == 1
              ? QStringLiteral(
-                   "One run so far; a comparison takes two.\nBuild the model again with other settings (Set-up) and "
-                   "train: that is the second run. Or take a run of another project: Tools, Compare with another project.")
+                   "One run so far; a comparison takes two.\nMenu Run, New run from step 0 begins the second with the same "
+                   "options, data and seed: change what is compared, and train. Or take a run of another project: menu "
+                   "Tools, "
+                   "Compare with another project.")
              : QStringLiteral("No runs to compare.\nBuild a model and train it: every build records a run.");
 }
 

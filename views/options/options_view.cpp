@@ -123,6 +123,7 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   doc_->setTextFormat(Qt::PlainText);
   doc_->setWordWrap(true);
   doc_->setProperty("role", "muted");
+  doc_->setObjectName(QStringLiteral("options_doc"));
   value_->setAccessibleName(QStringLiteral("Value"));
   value_->setToolTip(QStringLiteral(
       "The value: at once what decides only how a step is run, other settings from the next step on; Undo takes it back"));
@@ -254,6 +255,8 @@ void OptionsView::showChosen() {
   name_->setText(o ? format::visible(o->name()) : QString());
   QString doc = o ? format::visible(o->doc()) : QString();
   if (o && !o->default_value().empty()) doc += QStringLiteral(". Default: %1.").arg(format::visible(o->default_value()));
+  // In a narrow panel the column of effects is out of sight; what waits for the next step has to be seen.
+  if (o && !o->effect().empty()) doc += QStringLiteral("\n%1").arg(format::bytesWithin(format::visible(o->effect())));
   doc_->setText(doc);
   if (o) {
     value_->setEditable(o->choices().empty());
