@@ -24,6 +24,7 @@
 #include "engine/passes/fuse_fake_quant.h"
 #include "engine/passes/fuse_gather_grad.h"
 #include "engine/passes/fuse_gelu.h"
+#include "engine/passes/fuse_loss_gradient.h"
 #include "engine/passes/fuse_masked_softmax.h"
 #include "engine/passes/fuse_normalization.h"
 #include "engine/passes/fuse_pointwise.h"
@@ -163,6 +164,8 @@ PassList specialising() {
           {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
           {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
           {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
+          {"fuse_loss_gradient", "adds another gradient of the scores while that of the cross entropy is written",
+           fuseLossGradient},
           {"narrow_gradients", "gives updates the gradients of mixed precision as the products made them, without a cast",
            narrowGradients},
           {"keep_low_weights", "keeps weights that products read in a low type in it too, written by their updates",

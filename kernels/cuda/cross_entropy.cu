@@ -85,9 +85,9 @@ SS_GLOBAL void joinWeights(Global<const double> weights, Global<double> total, s
   if (gpu::threadIndex() == 0) total[0] = sum;
 }
 
-// dx = dy * weight / total * (exp(log_prob) - onehot); dx may lie over log_prob. One block per row.
+// dx = dy * weight / total * (exp(log_prob) - onehot) + addend?; dx may lie over log_prob. One block per row.
 SS_GLOBAL void lossGradRows(Global<const float> dy, Global<const float> logProbabilities, Labels labels,
-                            Global<const double> total, Global<float> dx, bool perRow) {
+                            Global<const double> total, Global<const float> addend, Global<float> dx, bool perRow) {
   const std::int64_t row = gpu::blockIndex(), width = labels.classes, at = row * width;
   const std::int64_t target = targetOf(labels, row, false);
   const double share = total.present() ? static_cast<double>(total[0]) : 1.0;
@@ -96,6 +96,7 @@ SS_GLOBAL void lossGradRows(Global<const float> dy, Global<const float> logProba
     const float p = logProbabilities[at + j];
     float value = 0;
     if (target >= 0) value = static_cast<float>(factor) * (j == target ? expm1f(p) : expf(p));
+    if (addend.present()) value += addend[at + j];
     dx[at + j] = value;
   }
 }
@@ -177,13 +178,14 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
   return makeLaunched("rows", body, 2 * loss.rowBytes());
 }
 
-// dy, log_prob, labels, weights?, ignored? → dscores
+// dy, log_prob, labels, weights?, ignored?, addend? → dscores
 Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
   if (spec.inputs.size() < 3) return notTaken(spec, "too few operands");
   SS_ASSIGN(const Loss loss, lossOf(spec, spec.inputs[1], 2));
   if (!takesLoss(loss, spec.inputs[0]) || !takesOutput(spec, 0) ||
       elementCount(spec.outputs[0].dims) != loss.rows * loss.classes)
     return notTaken(spec, "operands of other sizes");
+  if (!takesOptional(spec, 5, loss.rows * loss.classes)) return notTaken(spec, "an addend of another size or type");
   const bool mean = loss.reduction == Reduction::kMean;
   const auto body = [=](Launcher& gpu) -> Status {
     const std::size_t bytes = loss.rowBytes();
@@ -195,7 +197,7 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
     }
     const auto total = mean ? gpu.readRoom<double>(bytes, 1) : Global<const double>();
     return gpu.run("cross entropy gradient", gpu::function<lossGradRows>, loss.rows, threadsForRow(loss.classes),
-                   gpu.in<float>(0), gpu.in<float>(1), loss.of(gpu), total, gpu.out<float>(0),
+                   gpu.in<float>(0), gpu.in<float>(1), loss.of(gpu), total, gpu.in<float>(5), gpu.out<float>(0),
                    loss.reduction == Reduction::kNone);
   };
   return makeLaunched("rows", body, mean ? loss.rowBytes() + sizeof(double) : 0);

@@ -68,6 +68,15 @@ auto crossEntropyGrad(bool likelihood) {
   };
 }
 
+// With another gradient of the scores, where the classes are the last axis.
+Operands crossEntropyGradAdded(Random& random, int round, Attributes& attrs) {
+  Operands o = crossEntropyGrad(false)(random, round, attrs);
+  if (o.outputs[0].second.size() != 2) return o;
+  o.inputs.push_back(Tensor());
+  o.inputs.push_back(floats(random, o.outputs[0].second, -1, 1));
+  return o;
+}
+
 std::pair<std::int64_t, Dims> normShape(Random& random, int round, Attributes& attrs) {
   const Dims dims = anyDims(random, round);
   attrs.set("epsilon", 1e-5F);
@@ -315,6 +324,7 @@ std::vector<LoopCase> reductionLoops() {
       {"stepscope", "ReduceToShape", reduceToShape, 1e-6, -1, ""},
       {"stepscope", "SimplifiedLayerNormalizationGrad", normGrad(false), 2e-5, 0, ""},
       {"stepscope", "SoftmaxCrossEntropyLossGrad", crossEntropyGrad(false), 1e-6, 1, ""},
+      {"stepscope", "SoftmaxCrossEntropyLossGrad", crossEntropyGradAdded, 1e-6, -1, "Added"},
       {"stepscope", "SoftmaxGrad", softmaxGrad, 2e-5, 1, ""},
       {"stepscope", "SquareSum", squareSum, 1e-6, -1, ""},
   };

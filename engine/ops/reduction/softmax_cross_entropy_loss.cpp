@@ -56,10 +56,10 @@ extern const OpDef kSoftmaxCrossEntropyLossGradOp{
     .name = "SoftmaxCrossEntropyLossGrad",
     .domain = kInternalDomain,
     .doc =
-        "dy, log_prob, labels, weights?, ignore_index? → dscores = dy * w / total * (exp(log_prob) - onehot(label)), zero "
-        "for "
-        "labels that are ignored; attributes reduction, ignore_index, output_type.",
-    .inputs = {3, 5},
+        "dy, log_prob, labels, weights?, ignore_index?, addend? → dscores = dy * w / total * (exp(log_prob) - "
+        "onehot(label)), zero for labels that are ignored, + addend, another gradient of the scores; attributes reduction, "
+        "ignore_index, output_type.",
+    .inputs = {3, 6},
     .outputs = {1, 1},
     .category = OpCategory::kLoss,
     .precision = Precision::kF32,

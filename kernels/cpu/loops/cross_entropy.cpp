@@ -242,6 +242,11 @@ void store(const Loss& loss, const KernelCall& call, const Room& room, double to
   y[0] = static_cast<float>(loss.reduction == Reduction::kSum ? total : total / totalWeight);
 }
 
+SS_CLONES void addAddend(const float* addend, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) y[i] += addend[i];
+}
+
 bool takesLoss(const KernelSpec& spec, const Loss& loss, const OperandSpec& operand) {
   return takes(operand) && elementCount(operand.dims) == (loss.reduction == Reduction::kNone ? loss.rows : 1) &&
          !spec.outputs.empty();
@@ -309,7 +314,7 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
                             : Determinism::fixed());
 }
 
-// dy, log_prob (cross entropy) or the shape of x, labels, weights?, ignore_index? → dx
+// dy, log_prob (cross entropy) or the shape of x, labels, weights?, ignore_index?, addend? → dx
 Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
   if (spec.inputs.size() < 3 || spec.outputs.empty()) return notTaken(spec, "too few operands");
   SS_ASSIGN(const Loss loss, lossOf(spec, spec.outputs[0], 2));
@@ -317,9 +322,12 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
   if (!takesLoss(spec, loss, spec.inputs[0]) ||
       (ofScores && (!takesInput(spec, 1) || elementCount(spec.inputs[1].dims) != loss.elements())))
     return notTaken(spec, "operands of another size or type");
+  if (!takesOptional(spec, 5, loss.elements()) || (spec.inputPresent(5) && loss.inner > 1))
+    return notTaken(spec, "an addend of another size or type, or classes with axes behind them");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=](const KernelCall& call) -> Status {
     const Room room(loss, call, false);
+    const float* addend = call.inputPresent(5) ? input(call, 5) : nullptr;
     const auto* targets = room.targets;
     const auto total = loss.targets(call, room.targets, room.sums);
     if (!total) return reference->run(call);
@@ -358,7 +366,10 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
         const std::int64_t target = targets[row];
         float* y = dx + row * loss.classes;
         if (target < 0) {
-          std::fill_n(y, loss.classes, 0.0F);
+          if (addend != nullptr)
+            std::copy_n(addend + row * loss.classes, loss.classes, y);
+          else
+            std::fill_n(y, loss.classes, 0.0F);
           continue;
         }
         const double factor =
@@ -372,6 +383,7 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
         const auto own = static_cast<float>(factor * std::expm1(static_cast<double>(p[target])));
         scaledProbabilities(p, static_cast<float>(factor), y, loss.classes);
         y[target] = own;
+        if (addend != nullptr) addAddend(addend + row * loss.classes, y, loss.classes);
       }
     });
     return {};

@@ -165,9 +165,13 @@ Status spread(const Loss& loss, const TensorView& dy, F&& write) {
   return {};
 }
 
-// dy, log_prob, labels, weights?, ignore_index? → dscores = factor * (exp(log_prob) - onehot(label))
+// dy, log_prob, labels, weights?, ignore_index?, addend? → dscores = factor * (exp(log_prob) - onehot(label)) + addend
 Status softmaxCrossEntropyGrad(const KernelSpec& spec, const KernelCall& call) {
   const TensorView& logProb = call.inputs[1];
+  const TensorView* addend = call.inputPresent(5) ? &call.inputs[5] : nullptr;
+  if (addend && (addend->dtype != call.outputs[0].dtype || addend->dims != call.outputs[0].dims))
+    return invalid(spec.op + ": addend " + dimsText(addend->dims) + "; expected the type and extents of the result, " +
+                   dimsText(call.outputs[0].dims));
   SS_ASSIGN(const Loss loss, lossOf(spec, call, logProb.dims, 2, 3, 4));
   return dispatchPair(spec, call.outputs[0].dtype, logProb.dtype, [&](auto scoresTag, auto resultsTag) {
     using T = decltype(scoresTag);
@@ -177,7 +181,9 @@ Status softmaxCrossEntropyGrad(const KernelSpec& spec, const KernelCall& call) {
       T* dx = writeAs<T>(call.outputs[0]) + at;
       for (std::int64_t c = 0; c < loss.lines.axis; ++c) {
         const std::int64_t i = c * loss.lines.inner;
-        dx[i] = static_cast<T>(label < 0 ? 0.0 : factor * (std::exp(static_cast<double>(p[i])) - (c == label ? 1 : 0)));
+        const double other = addend ? static_cast<double>(readAs<T>(*addend)[at + i]) : 0.0;
+        dx[i] = static_cast<T>((label < 0 ? 0.0 : factor * (std::exp(static_cast<double>(p[i])) - (c == label ? 1 : 0))) +
+                               other);
       }
     });
   });

@@ -430,6 +430,13 @@ void addLosses(std::vector<OpExample>& list) {
                   {In::random({}), In::random({4, 3}, -3, 0), labels},
                   1,
                   {{"ignore_index", negative}, {"reduction", std::string("mean")}}});
+  list.push_back(
+      {"SoftmaxCrossEntropyLossGrad_added",
+       "stepscope",
+       "SoftmaxCrossEntropyLossGrad",
+       {In::random({}), In::random({4, 3}, -3, 0), labels, In::random({3}, 0.5, 2), In::scalarInt(-1), In::random({4, 3})},
+       1,
+       {{"reduction", std::string("mean")}}});
   list.push_back({"NegativeLogLikelihoodLossGrad",
                   "stepscope",
                   "NegativeLogLikelihoodLossGrad",
