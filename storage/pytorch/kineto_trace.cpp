@@ -38,10 +38,12 @@ std::int64_t integer(const Json& args, const char* name) {
   return found != args.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
 }
 
-std::int64_t nanoseconds(const Json& event, const char* name) {
+// Sums of durations have to fit: ten million of a quarter of an hour do.
+constexpr double kLatest = 4e15, kLongest = 1e9;  // microseconds
+std::int64_t nanoseconds(const Json& event, const char* name, double most) {
   const auto found = event.find(name);
   const double us = found != event.end() && found->is_number() ? found->get<double>() : 0;
-  return std::abs(us) < 1e15 ? std::llround(us * 1e3) : 0;
+  return std::abs(us) < most ? std::llround(us * 1e3) : 0;
 }
 
 std::string text(const Json& event, const char* name) {
@@ -50,7 +52,6 @@ std::string text(const Json& event, const char* name) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-// Numbers of an event are relative to `origin`, so that a double of microseconds keeps its nanoseconds.
 TraceSpans spansOf(const Json& events) {
   static const Json kNone = Json::object();
   TraceSpans out;
@@ -62,12 +63,12 @@ TraceSpans spansOf(const Json& events) {
     TraceSpan span{TraceSpan::Kind::kOp,
                    text(event, "pid") + "/" + text(event, "tid"),
                    text(event, "name"),
-                   nanoseconds(event, "ts"),
+                   nanoseconds(event, "ts", kLatest),
                    0,
                    -1,
                    -1,
                    &args};
-    span.end = span.begin + nanoseconds(event, "dur");
+    span.end = span.begin + std::max<std::int64_t>(0, nanoseconds(event, "dur", kLongest));
     if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") {
       out.kernelNs[integer(args, "correlation")] += span.end - span.begin;
       continue;

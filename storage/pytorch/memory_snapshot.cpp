@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,9 @@ std::int64_t integer(const Json& entry, const char* name) {
   return found != entry.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+// Of a block: sums over millions of them have to fit.
+std::int64_t sizeOf(const Json& entry) { return std::clamp<std::int64_t>(integer(entry, "size"), 0, std::int64_t{1} << 40); }
+
 std::string text(const Json& entry, const char* name) {
   const auto found = entry.find(name);
   return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -25,7 +29,7 @@ std::string text(const Json& entry, const char* name) {
 
 Allocation allocation(const Json& event) {
   Allocation out;
-  out.bytes = integer(event, "size");
+  out.bytes = sizeOf(event);
   const auto frames = event.find("frames");
   if (frames == event.end() || !frames->is_array()) return out;
   bool forward = false;
@@ -52,10 +56,10 @@ std::map<std::int64_t, std::int64_t> activeBlocks(const Json& segments) {
     std::int64_t address = integer(segment, "address");  // blocks of older versions have none of their own
     for (const Json& block : *blocks) {
       if (!block.is_object()) continue;
-      const std::int64_t size = integer(block, "size");
+      const std::int64_t size = sizeOf(block);
       if (text(block, "state").starts_with("active"))
         out[block.contains("address") ? integer(block, "address") : address] = size;
-      address += size;
+      address = static_cast<std::int64_t>(static_cast<std::uint64_t>(address) + static_cast<std::uint64_t>(size));
     }
   }
   return out;
@@ -90,7 +94,7 @@ Result<MemorySnapshot> readMemorySnapshot(const std::filesystem::path& path) {
     if (action == "alloc")
       allocated[address] = true;
     else if (action == "free_completed" && !allocated.contains(address))
-      before[address] = integer(event, "size");
+      before[address] = sizeOf(event);
   }
   for (const auto& [address, size] : live)
     if (!allocated.contains(address)) before[address] = size;
@@ -107,11 +111,11 @@ Result<MemorySnapshot> readMemorySnapshot(const std::filesystem::path& path) {
     const std::int64_t address = integer(event, "addr");
     ++at;
     if (action == "alloc") {
-      sum += integer(event, "size");
+      sum += sizeOf(event);
       if (sum > out.peakBytes) out.peakBytes = sum, peakAt = at, out.beforeBytes = old;
     } else if (action == "free_completed") {
-      sum -= integer(event, "size");
-      if (before.erase(address) > 0) old -= integer(event, "size");
+      sum -= sizeOf(event);
+      if (before.erase(address) > 0) old -= sizeOf(event);
     }
   }
   at = 0;
