@@ -85,26 +85,23 @@ void EventQueue::push(Event event, std::chrono::milliseconds patience) {
   if (events_.size() == 1) changed_.notify_all();
 }
 
-std::vector<Event> EventQueue::take(std::chrono::milliseconds age) {
+std::deque<Event> EventQueue::take(std::chrono::milliseconds age) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return closed_ || !events_.empty() || (hurryUntil_ > done_ && !lost_.empty()); });
   if (!events_.empty())
     changed_.wait_until(lock, oldest_ + age,
                         [&] { return closed_ || hurryUntil_ > done_ || roomWanted_ > 0 || bytes_ > limitBytes_ / 2; });
-  std::vector<Event> taken;
-  taken.reserve(events_.size() + lost_.size());
   // A gap belongs to the run that has it, which may begin in this very batch.
-  for (Event& event : events_) taken.push_back(std::move(event));
+  std::deque<Event> taken = std::exchange(events_, {});
   for (auto& [key, lost] : lost_) {
     ++pushed_;
     taken.push_back(Event{std::get<0>(key), 0, std::move(lost)});
   }
-  events_.clear();
   lost_.clear();
   return taken;
 }
 
-void EventQueue::failed(std::vector<Event> events, std::string reason) {
+void EventQueue::failed(std::deque<Event> events, std::string reason) {
   const std::lock_guard lock(mutex_);
   failure_ = std::move(reason);
   events_.insert(events_.begin(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
@@ -151,9 +148,9 @@ void EventQueue::stop() {
   changed_.notify_all();
 }
 
-std::vector<Event> EventQueue::lastWords() {
+std::deque<Event> EventQueue::lastWords() {
   const std::lock_guard lock(mutex_);
-  std::vector<Event> words = std::exchange(lastWords_, {});
+  std::deque<Event> words = std::exchange(lastWords_, {});
   for (auto& [key, lost] : std::exchange(lost_, {})) words.push_back(Event{std::get<0>(key), 0, lost});
   return words;
 }

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "storage/event.h"
 
@@ -26,16 +25,16 @@ class EventQueue {
 
   // Waits until the oldest event is `age` old, somebody is in a hurry, or the queue is closed; then returns everything,
   // preceded by the rows for what was lost. Returns an empty list only when the queue is closed and empty.
-  std::vector<Event> take(std::chrono::milliseconds age);
+  std::deque<Event> take(std::chrono::milliseconds age);
   void done(std::size_t events);  // they are committed
   // They could not be written now: back to the front. What is dropped until the next done() is lost for this reason.
-  void failed(std::vector<Event> events, std::string reason);
+  void failed(std::deque<Event> events, std::string reason);
 
   // Asks for haste and waits until all events pushed so far are committed. False when an attempt failed meanwhile.
   bool flush();
   void stop();  // the writer gave up: flush returns, what waits and what comes is counted as lost
   // After stop(): what little of it says how the runs ended and what was lost of them. Once.
-  std::vector<Event> lastWords();
+  std::deque<Event> lastWords();
   void close();  // take() drains what is there and then returns nothing
 
   // Sleeps until `time` is over, somebody flushes, or the queue is closed. Returns false when it is closed.
@@ -58,7 +57,7 @@ class EventQueue {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Event> events_;
-  std::vector<Event> lastWords_;
+  std::deque<Event> lastWords_;
   std::map<LostKey, Lost> lost_;
   std::size_t bytes_ = 0;
   std::int64_t lostTotal_ = 0, lostSteps_ = 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -150,7 +151,7 @@ class Recorder::Impl {
     setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
     reserve_.take();
     while (true) {
-      std::vector<Event> events = queue.take(settings.commitInterval);
+      std::deque<Event> events = queue.take(settings.commitInterval);
       if (events.empty()) return;
       const Status status = commit(events);
       if (status) {
@@ -178,7 +179,7 @@ class Recorder::Impl {
     (void)commit(queue.lastWords());
   }
 
-  Status commit(const std::vector<Event>& events) {
+  Status commit(const std::deque<Event>& events) {
     const Connection& connection = project_.connection();
     const EventWriter::Bookmark bookmark = writer_->bookmark();
     Status status = connection.execute("BEGIN IMMEDIATE");
@@ -195,7 +196,7 @@ class Recorder::Impl {
     return status;
   }
 
-  void finished(const std::vector<Event>& events) {
+  void finished(const std::deque<Event>& events) {
     {
       const std::lock_guard lock(mutex_);
       health_ = RecorderState::Health::kRecording;
@@ -357,7 +358,7 @@ void Recorder::step(const snapshot::StepRecord& step, bool walked) {
   if (step.has_row_losses()) *s.mutable_row_losses() = step.row_losses();
   *s.mutable_statistics() = step.statistics();
   if (impl_->settings.spans && step.has_device()) *s.mutable_device() = step.device();
-  const std::size_t bytes = event.spans.size() + s.ByteSizeLong() + 256;
+  const std::size_t bytes = event.spans.size() + s.ByteSizeLong() + sizeof(Event);
   impl_->push(std::move(event), bytes, impl_->settings.stepPatience);
 }
 

@@ -37,7 +37,7 @@ enum class RunStatus { kFinished, kFailed, kCancelled };
 
 struct RecorderSettings {
   std::chrono::milliseconds commitInterval{250};
-  // Above it, detail is dropped; above twice, steps are. Memory is up to about twice as much.
+  // Above it, detail is dropped; above twice, steps are.
   std::size_t queueBytes = std::size_t{64} << 20;
   bool spans = true;                                // record the begin and end of every instruction
   std::chrono::milliseconds closePatience{10'000};  // how long close() waits for another process that holds the file
