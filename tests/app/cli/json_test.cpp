@@ -123,6 +123,7 @@ TEST(JsonEvents, EveryCommandThatFailsSaysSoInAnEvent) {
                                           "trials none.onnx",
                                           "bisect none.onnx",
                                           "capacity none.onnx",
+                                          "artifacts none.onnx -o none",
                                           "ledger none.onnx",
                                           "memory none.onnx",
                                           "gradcheck none.onnx",
