@@ -11,6 +11,7 @@ OTHERWISE = {
     "cholesky_inverse": ("differs", "PyTorch's gradient of a triangular factor has elements beyond the triangle, which nothing reads"),
     "cholesky_solve": ("differs", "likewise"),
     "native_layer_norm": ("differs", "PyTorch's gradient through the second and third result is wrong by finite differences"),
+    **dict.fromkeys(("nn.functional.max_unpool2d", "nn.functional.max_unpool3d"), ("differs", "PyTorch's gradient is wrong by finite differences where indices repeat, as the sample's do")),
     "native_batch_norm": _IN_PLACE,
     "_native_batch_norm_legit": _IN_PLACE,
     "_batch_norm_with_update": _IN_PLACE,
