@@ -9,6 +9,7 @@
 #include "kernels/cpu/dnnl_support.h"
 #include "kernels/cpu/linear/bfloat16_products.h"
 #include "kernels/cpu/linear/linear_kernels.h"
+#include "kernels/cpu/linear/widened_product.h"
 #include "kernels/fixed_parts.h"
 
 namespace stepscope::cpu {
@@ -378,9 +379,10 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (params.dtype == DType::kBF16) {
     if (params.addend || (params.beta != 0 && !(isBias(params) && single)) || s.batch.size() > 8)
       return unsupported("matrix product: an addend in bfloat16");
-    if (multipliesBFloat16())
+    if (multipliesBFloat16() && !FixedParts::here())
       if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
-    return unsupported("matrix product: bfloat16 on this processor");
+    const bool bias = isBias(params);
+    return makeWidenedProduct(std::move(params), bias);
   }
   if (FixedParts::here() && flops >= 2 * kFlopsPerThread) {  // less is computed by one thread anyway
     const std::int64_t blocks = fixedBlocks(s, flops);

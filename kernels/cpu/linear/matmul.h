@@ -27,7 +27,8 @@ struct MatMulParams {
   bool addend = false;  // input 3, of the result's extents; the result may be its memory
   bool relu = false;
   int threads = 1;
-  // Of all operands. bfloat16 adds up in float32; only the matmul primitive takes it, with a bias or nothing to add.
+  // Of all operands. bfloat16 adds up in float32; the matmul primitive takes it where the processor multiplies it, else
+  // tiles in float32 (widened_product.h); both with a bias or nothing to add.
   DType dtype = DType::kF32;
 };
 
