@@ -444,7 +444,11 @@ class GroupWriter {
     std::vector<std::int64_t> joined;
     for (std::size_t i = 0; i < rank_; ++i) joined.push_back(i < head ? 0 : shape[i].known() ? shape[i].value() : -1);
     const ValueId result = emit("Reshape", {y, numbers(joined)});
-    putBehind(graph_, y, graph_.value(result).producer, "groups");
+    const NodeId join = graph_.value(result).producer;
+    graph_.swapOutputs(y, result);  // what is known by the result's name keeps its extents
+    graph_.setInput(join, 0, result);
+    std::swap(graph_.mutableValue(y).type, graph_.mutableValue(result).type);
+    graph_.renameValue(result, graph_.value(y).name + "/groups");
   }
 
  private:

@@ -92,7 +92,7 @@ class TwoRunsTest : public QObject {
       w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
       QVERIFY_DONE(train(w, {{"lr", "0.01"}, {"clip-grad-norm", "1"}, {"threads", "1"}}), w);
       auto* divergence = w.view(QStringLiteral("divergence"));
-      QVERIFY(w.loop().wait([&] { return divergence->emptyText().contains(QStringLiteral("second run")); }));
+      QVERIFY(w.loop().wait([&] { return divergence->emptyText().contains(QStringLiteral("New run from step 0")); }));
       QVERIFY_DONE(train(w, {{"lr", "0.5"}, {"clip-grad-norm", "1"}, {"threads", "1"}}), w);
       w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
 

@@ -48,6 +48,7 @@ class WidenedProduct final : public Kernel {
     const MatMulShape& s = p_.shape;
     rowTiles_ = (s.m + kRows - 1) / kRows;
     columnTiles_ = (s.n + kColumns - 1) / kColumns;
+    p_.threads = static_cast<int>(std::min<std::int64_t>(p_.threads, s.batches() * columnTiles_ * rowTiles_));
     const std::int64_t rows = std::min(s.m, kRows), columns = std::min(s.n, kColumns), depth = std::min(s.k, kDepth);
     left_ = layout_.add(static_cast<std::size_t>(rows * depth) * sizeof(float));
     right_ = layout_.add(static_cast<std::size_t>(depth * columns) * sizeof(float));

@@ -124,6 +124,8 @@ TEST(JsonEvents, EveryCommandThatFailsSaysSoInAnEvent) {
                                           "bisect none.onnx",
                                           "capacity none.onnx",
                                           "artifacts none.onnx -o none",
+                                          "import none.stepscope --kineto none.json",
+                                          "policy none.stepscope -o none",
                                           "ledger none.onnx",
                                           "memory none.onnx",
                                           "gradcheck none.onnx",
