@@ -10,7 +10,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "engine/passes/beside.h"
 #include "engine/passes/pattern.h"
 #include "engine/passes/scalar.h"
 #include "engine/passes/select_dead_rows.h"
@@ -24,8 +23,7 @@ struct Operand {
   ValueId of;
   Dims perm;
   double factor = 1;
-  std::int64_t groups = 1;      // times that the innermost leading axis of `of` is repeated
-  std::vector<NodeId> skipped;  // transposes, factors and copies, nearest to the product first
+  std::vector<NodeId> skipped;  // transposes and factors, nearest to the product first
 };
 
 struct Match {
@@ -35,7 +33,7 @@ struct Match {
   std::optional<float> fill;  // of a bool mask
   bool invert = false, safe = false;
   Dims permY;
-  double scale = 1, softcap = 0;
+  double scale = 1;
   float dropout = 0;
   NodeId drawsAs;             // the Dropout whose key it draws with
   NodeId product;             // of the probabilities and v
@@ -196,34 +194,17 @@ class Matcher {
     return false;
   }
 
-  const Node* madeBy(ValueId value) const {
-    return graph_.value(value).producer ? &graph_.node(graph_.value(value).producer) : nullptr;
-  }
-
-  // Past a factor, cap · Tanh(s / cap), and another factor.
   bool readProduct(ValueId scores, Match& match) const {
-    double scale = 1, cap = 0;
+    double scale = 1;
     std::vector<NodeId> parts;
-    const Node* node = madeBy(scores);
-    const auto skipFactors = [&] {
-      double product = 1;
-      while (const auto factor = node ? readScale(graph_, inference_, *node) : std::nullopt) {
-        parts.push_back(node->id);
-        node = madeBy(factor->of);
-        product *= factor->factor;
-      }
-      return product;
-    };
-    scale = skipFactors();
-    if (node && isOp(*node, "Tanh")) {
-      cap = scale;
-      if (!(cap > 0)) return false;
+    const Node* node = graph_.value(scores).producer ? &graph_.node(graph_.value(scores).producer) : nullptr;
+    if (!node) return false;
+    if (const auto factor = readScale(graph_, inference_, *node)) {
+      scale = factor->factor;
       parts.push_back(node->id);
-      node = madeBy(node->input(0));
-      scale = cap * skipFactors();
+      node = graph_.value(factor->of).producer ? &graph_.node(graph_.value(factor->of).producer) : nullptr;
     }
     if (!node || !isOp(*node, "MatMul")) return false;
-    match.softcap = cap;
     parts.push_back(node->id);
     match.q = operand(node->input(0), true);
     match.k = operand(node->input(1), true);
@@ -249,11 +230,6 @@ class Matcher {
       } else if (const auto scale = scales ? readScale(graph_, inference_, node) : std::nullopt) {
         result.factor *= scale->factor;
         result.of = scale->of;
-      } else if (const auto copied = copiesOf(node, result)) {
-        result.groups = copied->groups;
-        result.of = copied->of;
-        result.skipped.insert(result.skipped.end(), copied->nodes.begin(), copied->nodes.end());
-        continue;
       } else {
         break;
       }
@@ -261,38 +237,6 @@ class Matcher {
     }
     if (isIdentity(result.perm)) result.perm.clear();
     return result;
-  }
-
-  struct Copies {
-    ValueId of;
-    std::int64_t groups = 1;
-    std::vector<NodeId> nodes;
-  };
-  // Reshape(Expand(Unsqueeze(x))), which repeats every head for a group of heads; nothing where it is something else.
-  std::optional<Copies> copiesOf(const Node& reshape, const Operand& operand) const {
-    if (!isOp(reshape, "Reshape") || operand.groups != 1) return std::nullopt;
-    const Node* expand = madeBy(reshape.input(0));
-    if (!expand || !isOp(*expand, "Expand")) return std::nullopt;
-    const Node* apart = madeBy(expand->input(0));
-    if (!apart || (!isOp(*apart, "Unsqueeze") && !isOp(*apart, "Reshape"))) return std::nullopt;
-    const auto &own = shapeOf(apart->input(0)), &one = shapeOf(expand->input(0)), &many = shapeOf(reshape.input(0)),
-               &joined = shapeOf(reshape.output(0));
-    if (!own || !one || !many || !joined || own->size() < 3 || one->size() != own->size() + 1 ||
-        many->size() != one->size() || joined->size() != own->size())
-      return std::nullopt;
-    const std::size_t head = own->size() - 3,
-                      stored = operand.perm.empty() ? head : static_cast<std::size_t>(operand.perm[head]);
-    const std::size_t copy = stored + 1;
-    if (!((*one)[copy] == Dim(1)) || !(*many)[copy].known() || !(*own)[stored].known() || !(*joined)[stored].known())
-      return std::nullopt;
-    const std::int64_t groups = (*many)[copy].value();
-    if ((*joined)[stored].value() != (*own)[stored].value() * groups || groups < 2) return std::nullopt;
-    for (std::size_t i = 0; i < one->size(); ++i) {
-      const Dim& from = (*own)[i < copy ? i : i - 1];
-      if (i != copy && (!((*one)[i] == from) || !((*many)[i] == from))) return std::nullopt;
-      if (i != copy && i != stored && !((*joined)[i < copy ? i : i - 1] == from)) return std::nullopt;
-    }
-    return Copies{apart->input(0), groups, {reshape.id, expand->id, apart->id}};
   }
 
   // Why the match cannot become one node; empty where it can.
@@ -307,11 +251,6 @@ class Matcher {
       for (std::size_t i = 0; i < rank; ++i)
         permuted.push_back((*shape)[operand->perm.empty() ? i : static_cast<std::size_t>(operand->perm[i])]);
       shapes.push_back(std::move(permuted));
-    }
-    if (match.k.groups != match.v.groups) return "keys and values are repeated for groups of different sizes";
-    if (match.k.groups > 1) {
-      shapes[1][rank - 3] = shapes[2][rank - 3] = Dim(shapes[1][rank - 3].value() * match.k.groups);
-      if (const std::string why = groupRefusal(match, rank); !why.empty()) return why;
     }
     for (std::size_t i = 0; i + 2 < rank; ++i)
       if (shapes[0][i] != shapes[1][i] || shapes[0][i] != shapes[2][i])
@@ -330,26 +269,6 @@ class Matcher {
       if (part != match.last && !readOnlyBy(part, own))
         return fmt::format("'{}' is read elsewhere too", graph_.value(node.output(0)).name);
     }
-    return {};
-  }
-
-  // Whether q, the mask and the result can be written with groups of heads as an axis of its own.
-  std::string groupRefusal(const Match& match, std::size_t rank) const {
-    // At most one extent behind the heads may follow from the others.
-    const auto splits = [](const Shape& shape, std::size_t head) {
-      return std::ranges::count_if(shape.begin() + static_cast<std::ptrdiff_t>(head) + 1, shape.end(),
-                                   [](const Dim& dim) { return !dim.known(); }) <= 1;
-    };
-    const std::size_t q = match.q.perm.empty() ? rank - 3 : static_cast<std::size_t>(match.q.perm[rank - 3]);
-    const auto& y = shapeOf(graph_.node(match.last).output(0));
-    std::size_t head = rank - 3;
-    for (std::size_t i = 0; i < match.permY.size(); ++i)
-      if (match.permY[i] == static_cast<std::int64_t>(rank) - 3) head = i;
-    if (!y || !splits(*shapeOf(match.q.of), q) || !splits(*y, head))
-      return "more than one extent behind the heads is not known";
-    const Shape* mask = match.mask && shapeOf(match.mask) ? &*shapeOf(match.mask) : nullptr;
-    if (mask && mask->size() + 1 >= rank && !((*mask)[mask->size() - 3] == Dim(1)))
-      return "the mask differs between heads that share their keys";
     return {};
   }
 
@@ -384,88 +303,6 @@ class Matcher {
   std::unordered_map<ValueId, bool> weights_;
 };
 
-// The permutation of operands or of a result whose axis `head` has become two.
-Dims withGroups(Dims perm, std::size_t rank, std::size_t stored, std::size_t head) {
-  if (perm.empty()) {
-    perm.resize(rank);
-    std::iota(perm.begin(), perm.end(), 0);
-  }
-  for (std::int64_t& axis : perm) axis += axis > static_cast<std::int64_t>(stored) ? 1 : 0;
-  perm.insert(perm.begin() + static_cast<std::ptrdiff_t>(head) + 1, static_cast<std::int64_t>(stored) + 1);
-  return perm;
-}
-
-// Puts the axis of groups into the operands: views of them, before the node that attends. Heads that share keys are then the
-// innermost leading axis, along which k and v have one element.
-class GroupWriter {
- public:
-  GroupWriter(Graph& graph, PassContext& context, Match& match, std::size_t rank)
-      : graph_(graph), context_(context), match_(match), rank_(rank) {}
-
-  void write() {
-    const auto stored = [&](const Dims& perm) {
-      return perm.empty() ? rank_ - 3 : static_cast<std::size_t>(perm[rank_ - 3]);
-    };
-    const std::size_t q = stored(match_.q.perm);
-    const Shape shape = shapeOf(match_.q.of);
-    std::vector<std::int64_t> apart;
-    for (std::size_t i = 0; i < rank_; ++i) {
-      if (i == q) apart.insert(apart.end(), {shape[i].value() / match_.k.groups, match_.k.groups});
-      if (i != q) apart.push_back(i < q ? 0 : shape[i].known() ? shape[i].value() : -1);
-    }
-    match_.q.of = emit("Reshape", {match_.q.of, numbers(apart)});
-    match_.q.perm = withGroups(match_.q.perm, rank_, q, rank_ - 3);
-    for (Operand* operand : {&match_.k, &match_.v}) {
-      const std::size_t at = stored(operand->perm);
-      operand->of = emit("Unsqueeze", {operand->of, numbers({static_cast<std::int64_t>(at) + 1})});
-      operand->perm = withGroups(operand->perm, rank_, at, rank_ - 3);
-    }
-    if (match_.mask && shapeOf(match_.mask).size() + 1 >= rank_)
-      match_.mask = emit("Unsqueeze", {match_.mask, numbers({static_cast<std::int64_t>(shapeOf(match_.mask).size()) - 3})});
-    // The result: where its axis of heads was, two are side by side.
-    Dims order;
-    for (std::size_t i = 0; i < rank_; ++i) {
-      const auto axis = match_.permY.empty() ? static_cast<std::int64_t>(i) : match_.permY[i];
-      const auto head = static_cast<std::int64_t>(rank_) - 3;
-      order.push_back(axis > head ? axis + 1 : axis);
-      if (axis == head) order.push_back(head + 1);
-    }
-    match_.permY = order;
-  }
-
-  // What read the result of the node reads it with its heads as one axis.
-  void joinResult() {
-    const ValueId y = graph_.node(match_.last).output(0);
-    const Shape shape = shapeOf(y);
-    graph_.mutableValue(y).type.shape.reset();
-    static_cast<void>(context_.inference.inferNode(match_.last));
-    const auto head = static_cast<std::size_t>(std::ranges::find(match_.permY, static_cast<std::int64_t>(rank_) - 3) -
-                                               match_.permY.begin());
-    std::vector<std::int64_t> joined;
-    for (std::size_t i = 0; i < rank_; ++i) joined.push_back(i < head ? 0 : shape[i].known() ? shape[i].value() : -1);
-    const ValueId result = emit("Reshape", {y, numbers(joined)});
-    const NodeId join = graph_.value(result).producer;
-    graph_.swapOutputs(y, result);  // what is known by the result's name keeps its extents
-    graph_.setInput(join, 0, result);
-    std::swap(graph_.mutableValue(y).type, graph_.mutableValue(result).type);
-    graph_.renameValue(result, graph_.value(y).name + "/groups");
-  }
-
- private:
-  const Shape& shapeOf(ValueId id) const { return *graph_.value(id).type.shape; }
-  ValueId numbers(const std::vector<std::int64_t>& values) { return graph_.addConstant("axes", Tensor::ints(values)); }
-  ValueId emit(std::string_view op, std::vector<ValueId> inputs) {
-    const ValueId value = emitBeside(graph_, match_.product, op, std::move(inputs));
-    static_cast<void>(context_.inference.inferNode(graph_.value(value).producer));
-    return value;
-  }
-
-  Graph& graph_;
-  PassContext& context_;
-  Match& match_;
-  std::size_t rank_;
-};
-
 void write(Graph& graph, const Match& match) {
   const Provenance made = graph.node(match.product).provenance;
   const NodeId imported =
@@ -477,7 +314,6 @@ void write(Graph& graph, const Match& match) {
   if (match.mask) node.inputs.push_back(match.mask);
   node.attrs = {};
   if (match.scale != 1) node.attrs.set("scale", static_cast<float>(match.scale));
-  if (match.softcap > 0) node.attrs.set("softcap", static_cast<float>(match.softcap));
   if (!match.q.perm.empty()) node.attrs.set("permQ", match.q.perm);
   if (!isIdentity(match.k.perm)) node.attrs.set("permK", match.k.perm);
   if (!match.v.perm.empty()) node.attrs.set("permV", match.v.perm);
@@ -511,20 +347,8 @@ Status fuseAttention(Graph& graph, PassContext& context) {
   }
   if (matches.empty()) return {};
   const std::vector<NodeId> gone = matcher.gone(matches);
-  bool grouped = false;
-  for (Match& match : matches) {
-    const std::size_t rank = graph.value(match.q.of).type.shape->size();
-    GroupWriter groups(graph, context, match, rank);
-    if (match.k.groups > 1) groups.write();
-    write(graph, match);
-    if (match.k.groups > 1) groups.joinResult();
-    grouped = grouped || match.k.groups > 1;
-  }
+  for (const Match& match : matches) write(graph, match);
   graph.removeNodes(gone);
-  if (grouped) {
-    SS_TRY(graph.sortTopologically());  // what was added stands at the end
-    graph.removeDeadNodes();            // extents that the copies needed
-  }
   return {};
 }
 

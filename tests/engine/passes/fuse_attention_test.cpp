@@ -82,74 +82,6 @@ TEST(FuseAttention, ScaledOperandsAndRowsWithoutKeys) {
   EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("scale", 0), 0.125F);
 }
 
-// Gemma bounds its scores, before the mask.
-TEST(FuseAttention, BoundedScores) {
-  for (const bool masked : {false, true}) {
-    Heads s;
-    const ValueId bounded = s.op("Mul", {s.op("Tanh", {s.op("Div", {s.scores(), s.constant(0.8)})}), s.constant(0.8)});
-    const ValueId mask = s.input("mask", {5, 6});
-    s.finish({s.context(s.softmax(masked ? s.op("Add", {bounded, mask}) : bounded))});
-    s.expectOneNode();
-    EXPECT_EQ(s.count("Tanh"), 0u);
-    EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("softcap", 0), 0.8F);
-    EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("scale", 0), 0.5F);
-  }
-}
-
-// A window is a mask: what it drops at both ends of a tile of rows is not computed.
-TEST(FuseAttention, ASlidingWindow) {
-  Heads s;
-  const auto range = [&](std::int64_t n) {
-    Ints places;
-    for (std::int64_t i = 0; i < n; ++i) places.push_back(i);
-    return places;
-  };
-  const ValueId rows = s.op("Unsqueeze", {s.ints(range(5)), s.ints({1})}), back = s.op("Sub", {rows, s.ints(range(6))});
-  const ValueId near = s.op("And", {s.op("GreaterOrEqual", {back, s.ints({0})}), s.op("Less", {back, s.ints({2})})});
-  s.finish({s.context(s.softmax(s.op("Where", {near, s.scores(), s.constant(-3e38)})))});
-  EXPECT_EQ(s.apply("fuse_attention").matches, 1u);
-  EXPECT_EQ(s.count("FusedAttention"), 1u);
-}
-
-// Six heads of queries on three of keys, as exporters repeat them: before the transposes or behind them.
-struct Groups : Heads {
-  ValueId queries = input("queries", {2, 5, 6, 4});
-  ValueId repeated(ValueId x, std::size_t axis, std::int64_t times = 2) {
-    Ints many{1, 1, 1, 1, 1}, joined{0, 0, 6, 4};  // six rows; 0 copies the extent
-    many[axis + 1] = times;
-    joined[axis] = 3 * times;
-    return op("Reshape",
-              {op("Expand", {op("Unsqueeze", {x, ints({static_cast<std::int64_t>(axis) + 1})}), ints(many)}), ints(joined)});
-  }
-  void build(bool behind, ValueId mask, std::int64_t valueTimes = 2) {
-    const auto heads = [&](ValueId x, std::int64_t times) {
-      return behind ? repeated(op("Transpose", {x}, kHeads), 1, times) : op("Transpose", {repeated(x, 2, times)}, kHeads);
-    };
-    ValueId scores = op("MatMul", {op("Transpose", {queries}, kHeads), op("Transpose", {heads(k, 2)}, kTurned)});
-    if (mask) scores = op("Add", {scores, mask});
-    const ValueId y = op("MatMul", {softmax(scores), heads(v, valueTimes)});
-    finish({op("Transpose", {y}, kHeads)});
-  }
-};
-
-TEST(FuseAttention, HeadsThatShareKeysReadThemWithoutCopies) {
-  for (const bool behind : {false, true})
-    for (const Shape& mask : {Shape{}, Shape{5, 6}, Shape{2, 1, 1, 6}, Shape{1, 5, 6}}) {
-      Groups s;
-      s.build(behind, mask.empty() ? ValueId{} : s.input("mask", mask));
-      s.expectOneNode();
-      EXPECT_EQ(s.count("Expand"), 0u);
-      EXPECT_EQ(s.graph.value(s.graph.node(s.only("FusedAttention").id).output(0)).type.text(), "float32[2, 5, 3, 2, 4]");
-      EXPECT_EQ(s.apply("fuse_attention").matches, 0u);
-    }
-}
-
-TEST(FuseAttention, NearMissesOfGroups) {
-  Groups s;
-  s.build(true, s.input("mask", {2, 6, 5, 6}));
-  s.expectMiss("the mask differs between heads that share their keys");
-}
-
 TEST(FuseAttention, KeysThatTwoReadStayWhereOneIsNoAttention) {
   Heads s;
   const ValueId k = s.op("Transpose", {s.k}, kHeadsTurned);
@@ -248,38 +180,6 @@ TEST(FuseAttention, DropoutDrawsWhatItDrewBefore) {
   ASSERT_TRUE(fused.has_value()) << fused.error().message;
   EXPECT_LT(fused->instructions, plain->instructions);
   expectEqual(*plain, *fused);
-}
-
-// Bounded scores, and keys that four heads share, with gradients and dropout.
-TEST(FuseAttention, GradientsOfGroupsAndBoundedScores) {
-  using namespace testing;
-  for (const bool dropped : {false, true}) {
-    std::string graph = floats("q", {1, 4, 5, 4}, wave(80, 1)) + floats("k", {1, 2, 6, 4}, wave(48, 2)) +
-                        floats("v", {1, 2, 6, 4}, wave(48, 3)) + floats("c", {1, 4, 5, 4}, wave(80, 4)) +
-                        node("Constant", "", "cap", realAttribute("value_float", 0.75)) + ints("axis", {1}, {2}) +
-                        ints("many", {5}, {1, 1, 2, 1, 1}) + ints("joined", {4}, {0, 4, 6, 4});
-    for (const char* x : {"k", "v"})
-      graph += node("Unsqueeze", std::string(x) + " axis", std::string(x) + "1") +
-               node("Expand", std::string(x) + "1 many", std::string(x) + "2") +
-               node("Reshape", std::string(x) + "2 joined", std::string(x) + "3");
-    graph += node("Transpose", "k3", "kt", attribute("perm", {0, 1, 3, 2})) + node("MatMul", "q kt", "products") +
-             node("Div", "products cap", "small") + node("Tanh", "small", "bent") + node("Mul", "bent cap", "scores") +
-             node("Softmax", "scores", "s", attribute("axis", -1)) + floats("share", {}, {dropped ? 0.4F : 0.0F}) +
-             "initializer { name: 'mode' data_type: 9 int32_data: 1 }" + node("Dropout", "s share mode", "p") +
-             node("MatMul", "p v3", "y") + node("Mul", "y c", "yc") +
-             node("ReduceSum", "yc", "loss", attribute("keepdims", 0));
-    const auto step = [&](const char* fused) {
-      return smallStep(graph, 17, {"q", "k", "v"},
-                       {1, {{"pass.fuse_attention", fused}, {"seed", "3"}, {"freeze", "^(c|share)$"}}, {}});
-    };
-    const auto plain = step("off"), fused = step("on");
-    ASSERT_TRUE(plain.has_value()) << plain.error().message;
-    ASSERT_TRUE(fused.has_value()) << fused.error().message;
-    EXPECT_EQ(fused->running.count("FusedAttention"), 1u);
-    EXPECT_EQ(fused->running.count("Expand"), 0u);
-    EXPECT_LT(fused->instructions, plain->instructions);
-    expectEqual(*plain, *fused);
-  }
 }
 
 // A mask that is trained needs the scores, so nothing would be saved.
