@@ -8,6 +8,7 @@ import site
 import sys
 import traceback
 
+from stepscope_capture.batches import Unfit
 from stepscope_capture.verify import verify
 
 WAYS = (("dynamo", 18), ("torchscript", 17), ("torchscript", 18), ("torchscript", 20))
@@ -44,13 +45,15 @@ def _verdict(folder):
 
 
 def capture_auto(export, folder):
-    """`export(exporter, opset)` writes the folder. Returns it, with `tries` in capture.json; RuntimeError where no way works."""
+    """`export(exporter, opset)` writes the folder. Returns it, with `tries` in capture.json; RuntimeError where no way works, Unfit where none can."""
     tries, exported = [], None
     for way in WAYS:
         name = f"{way[0]} at opset {way[1]}"
         try:
             export(*way)
             told = _verdict(folder)
+        except Unfit:
+            raise
         except Exception as error:  # noqa: BLE001  an exporter may fail in any way
             tries.append(f"{name}: {why(error)}")
             continue

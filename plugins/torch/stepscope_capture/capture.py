@@ -20,10 +20,10 @@ import torch
 
 from stepscope_capture import host_nodes
 from stepscope_capture.auto import capture_auto
-from stepscope_capture.batches import LOSS, as_tuple, signature_of, stacked, without_constants
+from stepscope_capture.batches import LOSS, Structure, Unfit, stacked
 from stepscope_capture.complex import real_parts
 from stepscope_capture.exported_file import buffers_of, count_axes, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, trained_by_name, write_state
-from stepscope_capture.exporters import WithLoss, exported
+from stepscope_capture.exporters import WithLoss, as_it_trains, exported
 from stepscope_capture.function_source import FILE, Sources
 from stepscope_capture.functions import seen_functions
 from stepscope_capture.golden import golden_of, quiet
@@ -36,14 +36,17 @@ from stepscope_capture.training_state import STATE, training_state
 LARGEST_PROTO = 2**31 - 2**24  # bytes; above this the weights go into a file beside the model
 
 
+@torch.enable_grad()
 def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, with_golden=True, module_outputs=False, *,
             optimizer=None, scheduler=None, step=None, accumulate=1, clip_grad_norm=0.0, without_dropout=False):  # fmt: skip
     """Exports `model` with `loss_fn` inside, and everything that `stepscope train FOLDER` needs.
 
-    model      nn.Module; captured as it is now. It is copied, so neither its mode nor its buffers change.
+    model      nn.Module; captured as it is now. It is copied, so neither its mode nor its buffers change. One that evaluates is put into training as
+               a whole; in one that trains, layers that evaluate go on doing so (statistics that are frozen).
     loss_fn    called as loss_fn(output, *targets); returns a scalar tensor.
-    batches    list of (inputs, targets), all of the same shapes. `inputs`: a tensor, a tuple (positional) or a dict
-               (keywords of forward; the keys name the graph inputs, what is no tensor is handed on as it is). `targets`: likewise; () when the model has the loss inside.
+    batches    list of (inputs, targets), all of the same shapes. `inputs`: a tensor, a tuple (positional) or a dict (keywords of forward; the keys name
+               the graph inputs). `targets`: likewise; () or None when the model has the loss inside. Both may hold lists, tuples and dicts of tensors, which
+               become inputs "name.key.0"; what is no tensor is handed on as the first batch has it, and a note says where another batch differs.
     folder     created; files of an earlier capture in it are replaced.
     exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript); "auto": dynamo, then TorchScript at rising opsets, until one
                exports the model and `stepscope verify` (where there is one) finds nothing that differs. It prints a line for each.
@@ -74,9 +77,15 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         return capture_auto(lambda way, version: capture(model, loss_fn, batches, folder, way, version, True, module_outputs, **run), folder)
     if exporter == "dynamo":
         opset = max(opset, 18)
-    batches, constants = without_constants(batches)
-    names, keywords, positional = signature_of(model, batches[0])
-    whole = WithLoss(model, loss_fn, keywords, positional, constants, without_dropout)
+    model = getattr(model, "_orig_mod", model)  # torch.compile computes the same
+    scripted = next((name for name, m in model.named_modules() if isinstance(m, torch.jit.ScriptModule)), None)
+    if scripted is not None:
+        raise Unfit(f"module '{scripted or 'model'}' is TorchScript (torch.jit); expected the nn.Module that it was made of")
+    structure = Structure(model, batches[0])
+    names = structure.names
+    whole = WithLoss(model, loss_fn, structure, without_dropout)
+    if lazy := [name for name, t in (*whole.named_parameters(), *whole.named_buffers()) if torch.nn.parameter.is_lazy(t)]:
+        raise Unfit(f"parameter '{lazy[0]}' has no shape yet (a lazy module); expected a model that ran once: model(*inputs)")
     run = None
     if optimizer is not None:
         known = {}
@@ -85,15 +94,18 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         run = training_state(known, optimizer, scheduler, step, accumulate, clip_grad_norm)
         first = int(run[2]["stepscope.step"]) % len(batches)  # the entry of batches.npz that a run takes at that step
         batches = batches[len(batches) - first :] + batches[: len(batches) - first]
-    arrays = stacked(names, batches)
-    rows = [tuple(t.detach().cpu() for t in as_tuple(inputs) + as_tuple(targets)) for inputs, targets in batches]
+    rows = [structure.row(batch, number) for number, batch in enumerate(batches)]
+    arrays = stacked(names, rows)
     module = (quiet if without_dropout else copied)(whole)
-    module = real_parts(module).cpu().train()
+    module = as_it_trains(real_parts(module).cpu())
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
     with seen_functions() as functions:
-        changed = changed_state(module, rows[0])
-    notes = data_dependence(module, rows)
+        changed, loss = changed_state(module, rows[0])
+    if not loss.requires_grad:
+        trained = sum(p.requires_grad for p in module.parameters())
+        raise Unfit(f"the loss has no gradient: {'no parameter is trained (requires_grad)' if not trained else f'it reaches none of the {trained} parameters that are trained'}")
+    notes = structure.notes(batches) + data_dependence(module, rows, changed)
 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

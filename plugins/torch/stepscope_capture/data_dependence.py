@@ -7,9 +7,11 @@ import sys
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 
 from stepscope_capture.functions import untouched_functions
-from stepscope_capture.meaning import READS, copied
+from stepscope_capture.meaning import READS, copied, same, state_of
+from stepscope_capture.replaced import both_branches
 
 _TORCH = os.path.dirname(torch.__file__)
 
@@ -17,18 +19,26 @@ _TORCH = os.path.dirname(torch.__file__)
 class DataDependence(TorchFunctionMode):
     """Notes what Python reads of tensors; not in an autograd.Function, which Python runs when it reads."""
 
-    def __init__(self):
+    def __init__(self, changed):
         super().__init__()
         self.reads, self.inside = [], 0
+        self.reads_of_state = []  # places where it reads what is computed from `changed`: state that the pass itself writes
+        self._of_state = {id(t): t for t in changed}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
+        of_state = any(id(t) in self._of_state for t in pytree.tree_leaves((args, kwargs)))
         if getattr(func, "__name__", "") in READS and not self.inside:
             frame = sys._getframe(1)
             while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
                 frame = frame.f_back
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
             kept = result.copy() if isinstance(result, np.ndarray) else result
-            self.reads.append((f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "", kept))
+            self.reads.append((place, kept))
+            if of_state:
+                self.reads_of_state.append(place)
+        elif of_state:
+            self._of_state.update({id(t): t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)})
         return result
 
 
@@ -40,19 +50,65 @@ def _shown(value):
     return f"an array of {list(value.shape)}" if isinstance(value, np.ndarray) and value.size > 1 else str(value)
 
 
-def data_dependence(module, rows):
-    """Words about each place where Python read another value of the second batch than of the first."""
-    reads, random = [], torch.get_rng_state()
+def _attributes(module):
+    """What the layers keep that is no parameter and no buffer: numbers, texts, flags and tensors, by name."""
+    kinds = (bool, int, float, str, torch.Tensor, type(None))
+    found = {f"{name}.{key}".lstrip("."): value for name, m in module.named_modules() for key, value in vars(m).items() if type(value) in kinds and key != "training"}
+    return {name: value.detach().clone() if isinstance(value, torch.Tensor) else value for name, value in found.items()}
+
+
+def _changes(before, after):
+    """Names of attributes that are others."""
+
+    def differs(a, b):
+        both = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+        return not same(a, b) if both else type(a) is not type(b) or _differ(a, b)
+
+    return [name for name in before if name in after and differs(before[name], after[name])]
+
+
+def _memory(module, rows):
+    """Words about what forward() keeps for the next batch outside of parameters and buffers: the second batch has another loss after the first one than in a
+    module that has nothing but its state."""
+    used, fresh = copied(module), copied(module)
+    random, before = torch.get_rng_state(), _attributes(used)
+    with both_branches():
+        used(*rows[0])
+        torch.set_rng_state(random)
+        between = _attributes(used)
+        with torch.no_grad():
+            for name, t in state_of(fresh).items():
+                if (written := state_of(used).get(name)) is not None and written.shape == t.shape:
+                    t.copy_(written)
+        losses = used(*rows[1]).detach(), None
+        torch.set_rng_state(random)
+        losses = losses[0], fresh(*rows[1]).detach()
+    torch.set_rng_state(random)
+    counters = [name for name in _changes(before, between) if type(between[name]) in (bool, int) and type(before[name]) in (bool, int)]
+    found = [f"attribute '{name}': forward() changes it (from {before[name]} to {between[name]}); the file keeps what is computed with the first" for name in counters]
+    if not found and not torch.allclose(*losses, rtol=1e-4, atol=1e-6, equal_nan=True):
+        names = ", ".join(f"'{name}'" for name in _changes(before, between)) or "what it is was not found"
+        found = [f"forward() keeps something for the next batch that is no parameter and no buffer ({names}); in the file each step begins as the first: register_buffer"]
+    return found
+
+
+def data_dependence(module, rows, changed=()):
+    """Words about each place where Python read another value of the second batch than of the first, or a state that the pass changes (names in `changed`),
+    and about what it keeps elsewhere."""
+    reads, random, found = [], torch.get_rng_state(), {}
     for row in rows[:2]:
-        with DataDependence() as mode, untouched_functions(mode):
+        probe = copied(module)
+        state = state_of(probe)
+        with both_branches(), DataDependence([state[name] for name in changed]) as mode, untouched_functions(mode):
             torch.set_rng_state(random)
-            copied(module)(*row)
+            probe(*row)
         reads.append(mode.reads)
     torch.set_rng_state(random)
-    found = {}
+    for place in mode.reads_of_state:
+        found[place] = f"{place}: Python reads a number of a state that the step changes; the file keeps the number of the first step"
     for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():
         if place != other:
             break
         if _differ(first, second) and place not in found:
             found[place] = f"{place}: Python reads {_shown(first)} of the first batch and {_shown(second)} of the second; the file keeps the first"
-    return list(found.values())
+    return list(found.values()) + (_memory(module, rows) if len(rows) > 1 and not found else [])

@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from stepscope_capture import host_nodes
-from stepscope_capture.batches import LOSS
+from stepscope_capture.batches import LOSS, Unfit
 from stepscope_capture.exact import exact_functions
 from stepscope_capture.functions import traced_functions
+from stepscope_capture.gradients import WrittenOut, asks, watched_gradients
 from stepscope_capture.golden import WithoutDropout
 from stepscope_capture.loss_function import LossFunction
 from stepscope_capture.markers import Markers
@@ -21,36 +22,49 @@ from stepscope_capture.translations import dynamo_table, torchscript_table
 
 
 class WithLoss(nn.Module):
-    """Takes inputs and targets as one flat list and returns the loss; keywords are handed on by name, with `constants`, which are no tensors."""
+    """Takes inputs and targets as one flat list and returns the loss; `structure` says how a batch is made of them."""
 
-    def __init__(self, model, loss_fn, keywords, positional, constants=None, without_dropout=False):
+    def __init__(self, model, loss_fn, structure, without_dropout=False):
         super().__init__()
         self.model = model
-        self._constants, self._without_dropout = constants or {}, without_dropout
-        self._loss_fn, self._keywords, self._positional = loss_fn if isinstance(loss_fn, nn.Module) else LossFunction(loss_fn), keywords, positional
+        self._structure, self._without_dropout = structure, without_dropout
+        self._loss_fn = loss_fn if isinstance(loss_fn, nn.Module) else LossFunction(loss_fn)
 
     def forward(self, *values):
         with WithoutDropout() if self._without_dropout else contextlib.nullcontext():
-            end = self._positional + len(self._keywords)
-            keywords = dict(zip(self._keywords, values[self._positional : end]))
-            output = self.model(*values[: self._positional], **keywords, **self._constants)
-            return self._loss_fn(output, *values[end:])
+            arguments, keywords, targets = self._structure.arguments(values)
+            return _scalar(self._loss_fn(self.model(*arguments, **keywords), *targets))
+
+
+def _scalar(loss):
+    """The loss without axes of one; Unfit says what loss_fn returned instead of it."""
+    if not isinstance(loss, torch.Tensor):
+        hint = {"tuple": "[0]", "list": "[0]"}.get(type(loss).__name__, '["loss"]' if isinstance(loss, dict) else ".loss" if hasattr(loss, "loss") else "")
+        raise Unfit(f"loss_fn returned a {type(loss).__name__}; expected a scalar tensor, the loss" + (f": lambda output, *targets: loss_fn(output, *targets){hint}" if hint else ""))
+    if loss.numel() != 1:
+        raise Unfit(f"loss_fn returned a tensor of shape {list(loss.shape)}; expected a scalar: its mean or its sum")
+    return loss.reshape(()) if loss.dim() else loss
+
+
+def as_it_trains(whole):
+    """A WithLoss in the modes that a training script has: a model that evaluates as a whole trains, layers that evaluate in one that trains go on doing so."""
+    return whole if whole.model.training else whole.train()
 
 
 class _Traced(nn.Module):
     """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
 
-    def __init__(self, module, exporter, changed, functions):
+    def __init__(self, module, exporter, changed, functions, writes_gradients=False):
         super().__init__()
         # Parameters and buffers keep the names that they have in `module`.
         self.model, self._loss_fn = module.model, module._loss_fn  # a function has no loss
-        self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
+        self._whole, self._markers, self._changed, self.notes = [module], Markers(exporter, writes_gradients), changed, []
         self._hooks, self._functions = hooks_of(self), functions
         keep_module_hooks(module, KeepMeaning.tracing)
 
     def forward(self, *values):
-        mode = KeepMeaning(Markers(self._exporter), state_of(self), self._functions)
-        with traced_functions(mode), exact_functions(), mode:
+        mode = KeepMeaning(self._markers, state_of(self), self._functions)
+        with traced_functions(mode), exact_functions(), watched_gradients(), mode:
             mode.hook_parameters(self._hooks)
             loss = self._whole[0](*values)
             after = state_of(self)
@@ -59,8 +73,8 @@ class _Traced(nn.Module):
         return (*(loss if isinstance(loss, tuple) else (loss,)), *following) if following else loss
 
 
-def _export(module, inputs, names, path, exporter, opset, kept, outputs, keep_modes):
-    """Exports a module in training mode; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
+def _export(module, inputs, names, path, exporter, opset, kept, outputs):
+    """Exports a module in the modes that its layers have; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
     if exporter == "dynamo":
         # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
         table = dynamo_table()
@@ -87,7 +101,7 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs, keep_mo
     try:
         torch.onnx.export(
             module, inputs, str(path), input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset,
-            training=torch.onnx.TrainingMode.PRESERVE if keep_modes else torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
+            training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
         )  # fmt: skip
     finally:
         for name in symbolics:
@@ -107,19 +121,21 @@ def _forget_empty_groups(names):
             del registry._registry[name]
 
 
-def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,), keep_modes=False):
-    """What was traced: exported as often as an operator turns up that the exporter lacks. `outputs`: names of what the module returns;
-    `keep_modes`: layers that evaluate go on doing so."""
-    kept = []
+def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,)):
+    """What was traced: exported as often as an operator turns up that the exporter lacks. `outputs`: names of what the module returns."""
+    kept, writes_gradients = [], False
     while True:
-        traced = _Traced(copied(module), exporter, changed, functions)
-        if not keep_modes:
-            traced.train()
+        traced = _Traced(copied(module), exporter, changed, functions, writes_gradients)
         try:
             with exportable():
-                _export(traced, row, names, path, exporter, opset, kept, outputs, keep_modes)
+                if writes_gradients:
+                    traced = WrittenOut(traced, row)
+                _export(traced, row, names, path, exporter, opset, kept, outputs)
             return traced
         except Exception as error:
+            if asks(error) and exporter == "torchscript" and not writes_gradients:
+                writes_gradients = True
+                continue
             name = host_nodes.lacking(error)
             lacking = host_nodes.taken_apart(error, functions.operators) if name is None and exporter == "dynamo" else [name]
             lacking = [n for n in lacking if n is not None and n not in kept and hasattr(torch.ops.aten, n)]

@@ -88,10 +88,10 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
             result, of_result = probe.result
             outputs = [f"output_{i}" for i in range(result.num_leaves - len(of_result))]
             with seen_functions() as functions:
-                changed = changed_state(module, row)
+                changed, _ = changed_state(module, row)
             functions.sources = None
             path = pathlib.Path(folder) / "model.onnx"
-            exported(module, changed, functions, row, names, path, exporter, max(opset, 18) if exporter == "dynamo" else opset, outputs, keep_modes=True)
+            exported(module, changed, functions, row, names, path, exporter, max(opset, 18) if exporter == "dynamo" else opset, outputs)
     finally:
         torch.set_rng_state(random)
     proto = onnx.load(str(path))

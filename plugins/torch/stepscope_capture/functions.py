@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepscope_capture import function_nodes
 from stepscope_capture.meaning import READS
+from stepscope_capture.replaced import both_branches
 
 _Function = torch.autograd.Function
 
@@ -225,7 +226,7 @@ def seen_functions():
         seen.mark_dirty(tensors)
         return original(self, *tensors)
 
-    with _exchanged(call), mock.patch.object(FunctionCtx, "mark_dirty", mark_dirty), _Operators(seen.operators):
+    with _exchanged(call), both_branches(), mock.patch.object(FunctionCtx, "mark_dirty", mark_dirty), _Operators(seen.operators):
         yield seen
     seen.end()
 

@@ -25,6 +25,8 @@ def _operators():
         _LIBRARY = torch.library.Library("stepscope", "DEF")
         _LIBRARY.define("gradient_of(Tensor y) -> Tensor")
         _LIBRARY.define("custom_gradient(Tensor y, Tensor g, Tensor x, Tensor d) -> Tensor")
+        _LIBRARY.define("stop(Tensor y) -> Tensor")
+        _LIBRARY.impl("stop", torch.clone, "CompositeExplicitAutograd")
         _LIBRARY.define("native(Tensor[] inputs, str op, str attributes) -> Tensor")
         _LIBRARY.impl("native", lambda inputs, op, attributes: VALUES[op](*inputs, **json.loads(attributes)).contiguous(), "CompositeExplicitAutograd")
         _LIBRARY.impl("gradient_of", torch.ones_like, "CompositeExplicitAutograd")
@@ -52,7 +54,7 @@ def symbolics():
 
     _operators()
     several = {f"stepscope::hosted_{count}": hosted for count in _COUNTS}
-    return {**several, "stepscope::native": native, "stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
+    return {**several, "stepscope::native": native, "stepscope::stop": node("StopGradient"), "stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
 
 
 def _hosted_operator(count):
@@ -72,8 +74,8 @@ def _hosted_operator(count):
 class Markers:
     """Makes the nodes while a forward pass is traced for an exporter."""
 
-    def __init__(self, exporter):
-        self.symbolic = exporter == "dynamo"
+    def __init__(self, exporter, writes_gradients=False):
+        self.symbolic, self.writes_gradients = exporter == "dynamo", writes_gradients
         self.kept = not self.symbolic or hasattr(torch.onnx, "ops")  # an older dynamo exporter has no such nodes
 
     def _node(self, name, y, *others):
@@ -86,6 +88,8 @@ class Markers:
         return _operators().native(list(inputs), op, json.dumps(attributes))
 
     def stop(self, x):
+        if self.writes_gradients:
+            return _operators().stop(x.detach())
         if not self.symbolic or not self.kept:
             return x.detach()
         with torch.no_grad():

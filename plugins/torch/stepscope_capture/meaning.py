@@ -31,6 +31,10 @@ _IN_PLACE = {
 }
 
 
+def _number(bound):
+    return float(bound) if type(bound) is int else bound
+
+
 def _with_item(t, index, value):
     t = t.clone()
     t[index] = value
@@ -131,7 +135,11 @@ class KeepMeaning(TorchFunctionMode):
     def _becomes(self, target, value):
         value = value.detach() if not value.is_floating_point() else value
         self._alive.append(target)
-        self._now[id(target)] = value.to(target.dtype)
+        value = value.to(target.dtype)
+        if id(target) in self._trained and value.shape == target.shape:  # has other values now; its gradient is that of the parameter still
+            present = self._now.get(id(target), target)
+            value = self.stop(value) + (present - self.stop(present))
+        self._now[id(target)] = value
         return target
 
     def becomes(self, target, value):
@@ -148,6 +156,11 @@ class KeepMeaning(TorchFunctionMode):
             yield
         finally:
             self._refused.pop()
+
+    def refuse(self, reason):
+        """Raises the error of the innermost refusing(), where there is one."""
+        if self._refused:
+            raise self._refused[-1][1](reason)
 
     def _owner(self, t):
         """The state tensor that `t` is all of, or None."""
@@ -218,6 +231,8 @@ class KeepMeaning(TorchFunctionMode):
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if func in _TRANSPOSED and first is not None and not first.is_complex():
             return self._argument(first).transpose(-2, -1)
+        if name in ("clamp", "clip", "clamp_", "clip_") and first is not None and first.is_floating_point():  # dynamo fails on bounds of two types
+            args, kwargs = (tuple(_number(a) for a in args), {key: _number(a) for key, a in kwargs.items()})
         if name == "vdot" and not first.is_complex():
             return torch.sum(self._argument(first) * self._argument(args[1]))
         if name in ("max", "min") and first is not None and (len(args) > 1 or "dim" in kwargs) and not isinstance((args[1:] or [kwargs.get("dim")])[0], torch.Tensor):
@@ -280,15 +295,32 @@ def same(a, b):
 
 
 def changed_state(module, row):
-    """Names of buffers and parameters that a forward pass of a copy changes."""
+    """(names of buffers and parameters that a forward pass of a copy changes, what the pass returns)"""
     probe = copied(module)
+    names, result = _written_by(probe, row)
+    # A copy of the model that follows it (an average, a target) begins as its equal, and stays so for one pass.
+    nudged = copied(module)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in nudged.parameters():
+            if parameter.is_floating_point() and parameter.requires_grad:
+                parameter.mul_(1 + 0.01 * torch.rand(parameter.shape, generator=generator).to(parameter.dtype)).add_(0.001)
+    with contextlib.suppress(Exception):  # whatever a model says to other parameters
+        more = set(_written_by(nudged, row)[0]) | set(names)
+        names = [name for name in state_of(module) if name in more]
+    return [name for name in names if not _kept_by_norm(probe, name)], result
+
+
+def _written_by(probe, row):
+    """(names of what a forward pass changes, what it returns)"""
     before = {name: t.detach().clone() for name, t in state_of(probe).items()}
     random = torch.get_rng_state()
-    probe(*row)
-    torch.set_rng_state(random)
+    try:
+        result = probe(*row)
+    finally:
+        torch.set_rng_state(random)
     after = state_of(probe)
-    names = [name for name, t in before.items() if name in after and after[name].shape == t.shape and not same(after[name], t)]
-    return [name for name in names if not _kept_by_norm(probe, name)]
+    return [name for name, t in before.items() if name in after and after[name].shape == t.shape and not same(after[name], t)], result
 
 
 def _kept_by_norm(module, name):

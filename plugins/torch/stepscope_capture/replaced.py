@@ -6,6 +6,7 @@ from unittest import mock
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 
 # Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is (cdist: natives.py).
@@ -72,6 +73,28 @@ def _lstm(original):
     return lstm
 
 
+def _fill_diagonal(original):
+    """Of exporters, TorchScript has no name for it and dynamo writes through a view with strides of its own."""
+
+    def fill_diagonal_(x, fill_value, wrap=False):
+        if x.dim() != 2 or wrap:
+            return original(x, fill_value, wrap)
+        return x.masked_fill_(torch.eye(*x.shape, dtype=torch.bool, device=x.device), fill_value)
+
+    return fill_diagonal_
+
+
+def _cond(pred, true_fn, false_fn, operands=()):
+    if isinstance(pred, bool):
+        return true_fn(*operands) if pred else false_fn(*operands)
+    return pytree.tree_map(lambda a, b: torch.where(pred, a, b), true_fn(*operands), false_fn(*operands))
+
+
+def both_branches():
+    """torch.cond computes both branches and takes the results of one: neither exporters nor modes that look on take it as it is."""
+    return mock.patch.object(torch, "cond", _cond)
+
+
 @contextlib.contextmanager
 def exportable():
     """PyTorch functions as compositions that exporters keep as they are, while one runs."""
@@ -79,10 +102,11 @@ def exportable():
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
         (torch._VF, "lstm", _lstm(torch._VF.lstm)),
+        (torch.Tensor, "fill_diagonal_", _fill_diagonal(torch.Tensor.fill_diagonal_)),
         (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
         (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),
     ]
-    with contextlib.ExitStack() as stack:
+    with both_branches(), contextlib.ExitStack() as stack:
         for owner, name, function in functions:
             stack.enter_context(mock.patch.object(owner, name, function))
         yield

@@ -7,16 +7,16 @@ from stepscope_capture.bounds import dynamo_bounds, torchscript_bounds
 from stepscope_capture.markers import symbolics as marker_symbolics
 
 
-def _index_add(graph, x, dim, index, source, alpha=None):
+def _index_add(graph, x, dim, index, source, alpha=None, overwrite=False):
     """The exporter writes a ScatterElements that overwrites, so of repeated indices one is added."""
-    rank = source.type().dim()
-    axis = int(dim.node().t("value")) % rank
+    rank = x.type().dim()
+    axis = (dim if isinstance(dim, int) else int(dim.node().t("value"))) % rank
     others = graph.op("Constant", value_t=torch.tensor([i for i in range(rank) if i != axis], dtype=torch.int64))
     column = graph.op("Unsqueeze", index, others) if rank > 1 else index
     if alpha is not None and float(alpha.node().t("value")) != 1:
         source = graph.op("Mul", source, graph.op("CastLike", alpha, source))
     spread = graph.op("Expand", column, graph.op("Shape", source))
-    return graph.op("ScatterElements", x, spread, source, axis_i=axis, reduction_s="add").setType(x.type())
+    return graph.op("ScatterElements", x, spread, source, axis_i=axis, reduction_s="none" if overwrite else "add").setType(x.type())
 
 
 def _only_mask(indices):
@@ -25,12 +25,26 @@ def _only_mask(indices):
     return found[0] if len(found) == 1 and str(found[0].type().scalarType()) == "Bool" else None
 
 
+def _only_axis(indices):
+    """The axis of x[:, index] = …, whose index has one axis; None for other indices. The exporter loses its colons."""
+    found = list(indices.node().inputs()) if indices.node().kind() == "prim::ListConstruct" else []
+    given = [i for i, value in enumerate(found) if not value.node().mustBeNone()]
+    if len(given) != 1 or given[0] == 0 or found[given[0]].type().dim() != 1 or str(found[given[0]].type().scalarType()) != "Long":
+        return None
+    return given[0]
+
+
 def _index_put(original):
     """index_put(accumulate=True) likewise: the exporter scatters the values into zeros, where the last of repeated indices stays, and adds that.
     Of a mask of rows it scatters as many values as one row has: here the rows are chosen."""
 
     def index_put(graph, x, indices, values, accumulate=False):
         accumulates = accumulate.node().t("value") if isinstance(accumulate, torch.Value) else accumulate
+        axis = _only_axis(indices)
+        if axis is not None and x.type().dim() is not None and None not in (x.type().sizes() or [None]):
+            index = list(indices.node().inputs())[axis]
+            chosen = graph.op("Gather", x, index, axis_i=axis).setType(x.type().with_sizes([*x.type().sizes()[:axis], None, *x.type().sizes()[axis + 1 :]]))
+            return _index_add(graph, x, axis, index, graph.op("Expand", values, graph.op("Shape", chosen)), overwrite=not bool(accumulates))
         mask = _only_mask(indices)
         ranks = [value.type().dim() for value in (x, mask, values)] if mask is not None and not bool(accumulates) else [None]
         if None not in ranks and ranks[2] <= ranks[0] - ranks[1]:  # each place that is named gets the same values
@@ -39,9 +53,9 @@ def _index_put(original):
             return graph.op("Where", chosen, values, x).setType(x.type())
         result = original(graph, x, indices, values, accumulate)
         if bool(accumulates) and result.node().kind() == "onnx::Add":
-            for scatter in (value.node() for value in result.node().inputs()):
-                if scatter.kind() == "onnx::ScatterND":
-                    scatter.s_("reduction", "add")
+            for value in result.node().inputs():  # x may be what an earlier one wrote
+                if value.node().kind() == "onnx::ScatterND" and value.debugName() != x.debugName():
+                    value.node().s_("reduction", "add")
         return result
 
     return index_put
@@ -105,6 +119,18 @@ def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
     return _reduced(graph, loss, reduction)
 
 
+def _cumsum(original):
+    """Sums of bools and of small integers are int64; the exporter writes them in the type of the elements."""
+
+    def cumsum(graph, x, dim, dtype=None):
+        small = str(x.type().scalarType()) in ("Bool", "Byte", "Char", "Short", "Int")
+        if small and (dtype is None or dtype.node().mustBeNone()):
+            x = graph.op("Cast", x, to_i=7).setType(x.type().with_dtype(torch.int64))
+        return original(graph, x, dim, dtype)
+
+    return cumsum
+
+
 def dynamo_table():
     """The same for the dynamo exporter."""
     from onnxscript import FLOAT
@@ -135,6 +161,7 @@ def torchscript_table(opset):
     if opset >= 16:  # the first ScatterElements that adds
         from torch.onnx import symbolic_opset11
 
+        symbolics["aten::cumsum"] = _cumsum(symbolic_opset11.cumsum)
         symbolics["aten::index_add"] = _index_add
         symbolics["aten::index_put"] = _index_put(symbolic_opset11.index_put)
     return symbolics

@@ -14,24 +14,14 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-try:
-    import numpy as np
-    import onnx
-    import torch
-    from torch import nn
-except ImportError as error:
-    print(f"skipped: {error}; needs torch and onnx")
-    sys.exit(77)
-try:
-    import onnxscript  # noqa: F401  the dynamo exporter is written on it
+from prerequisites import EXPORTERS  # first
+import numpy as np
+import onnx
+import torch
+from torch import nn
 
-    EXPORTERS = ("torchscript", "dynamo")
-except ImportError:
-    EXPORTERS = ("torchscript",)
-
-from stepscope_capture import capture  # noqa: E402
-from stepscope_capture.safetensors import load_safetensors  # noqa: E402
+from stepscope_capture import capture
+from stepscope_capture.safetensors import load_safetensors
 
 
 class Classifier(nn.Module):

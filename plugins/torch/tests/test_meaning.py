@@ -8,7 +8,8 @@ Of each: `verify` agrees by its own tolerance (4 times the error of PyTorch's ow
 PyTorch's, the state that the forward pass changes among them. SAID: what is not kept, and the words of the alert. Exit code 77 where this Python has no torch or no onnx.
 """
 
-import copy
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -17,26 +18,16 @@ import sys
 import tempfile
 import warnings
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-try:
-    import onnx  # noqa: F401
-    import torch
-except ImportError as error:
-    print(f"skipped: {error}; needs torch and onnx")
-    sys.exit(77)
-try:
-    import onnxscript  # noqa: F401  the dynamo exporter is written on it
+from prerequisites import EXPORTERS  # first
+import torch
 
-    EXPORTERS = ("torchscript", "dynamo")
-except ImportError:
-    EXPORTERS = ("torchscript",)
-
-import habits  # noqa: E402, F401  into the table of meanings
-import host_functions  # noqa: E402, F401
-from meanings import MEANINGS  # noqa: E402
-from stepscope_capture import capture, verify  # noqa: E402
-from stepscope_capture.safetensors import load_safetensors  # noqa: E402
+import habits  # noqa: F401  into the table of meanings
+import host_functions  # noqa: F401
+import research
+from meanings import MEANINGS
+from stepscope_capture import capture, verify
+from stepscope_capture.batches import Unfit
+from stepscope_capture.safetensors import load_safetensors
 
 REFUSED = (  # with an error
     ("inference_block", "dynamo"),
@@ -44,6 +35,7 @@ REFUSED = (  # with an error
     ("barlow_twins", "dynamo"),  # the exporter: a write through diagonal()
     ("bounds_of_clamp", "dynamo"),  # the exporter: clamp_ in place
     ("numbers_by_numpy", "dynamo"),
+    *((name, "dynamo") for name in research.NEEDS_TORCHSCRIPT),
 )
 SAID = {  # words of the cause
     ("ties", "torchscript"): "a tie is shared",  # topk picks any of equal ones
@@ -54,14 +46,15 @@ SAID = {  # words of the cause
 def trained_by_torch(model, loss_fn, batches):
     """(losses of three steps, what parameters and float buffers are then)"""
     whole = torch.nn.ModuleList([model] + ([loss_fn] if isinstance(loss_fn, torch.nn.Module) else []))
-    whole.train()
+    if not model.training:
+        whole.train()
     cells = [c.cell_contents for c in getattr(loss_fn, "__closure__", None) or ()]
     parameters = list(dict.fromkeys(p for m in [whole, *(c for c in cells if isinstance(c, torch.nn.Module))] for p in m.parameters()))
     optimizer = torch.optim.SGD([p for p in parameters if p.requires_grad], lr=0.05)
     losses = []
     for inputs, targets in batches:
         optimizer.zero_grad()
-        output = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+        output = model(**inputs) if isinstance(inputs, dict) else model(*inputs) if isinstance(inputs, tuple) else model(inputs)
         loss = loss_fn(output, *(targets if isinstance(targets, tuple) else (targets,)))
         loss.backward()
         optimizer.step()
@@ -106,12 +99,32 @@ def check(stepscope, name, exporter, folder):
     return "agrees"
 
 
+def check_words():
+    """What is not kept, or not taken, is said before an exporter sees it."""
+    for name, (make, words) in research.SAID.items():
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            capture(*make(), folder)
+            notes = json.loads((pathlib.Path(folder) / "capture.json").read_text())["notes"]
+        assert any(words in note for note in notes), f"{name}: notes {notes}; expected {words}"
+    for name, (*arguments, words) in research.refused().items():
+        for exporter in ("torchscript", "auto"):
+            try:
+                capture(*arguments, tempfile.gettempdir() + "/never_written", exporter=exporter)
+            except Unfit as error:
+                assert words in str(error), f"{name}: '{error}'; expected {words}"
+            else:
+                raise AssertionError(f"{name}: captured; expected an error with {words}")
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     wished, failed, count = sys.argv[2:] or list(MEANINGS), 0, 0
+    if not sys.argv[2:]:
+        check_words()
+        print("ok    what is said and what is refused", flush=True)
     for name in wished:
         for exporter in [e for e in EXPORTERS if e in os.environ.get("ONLY", e)]:
             if (name, exporter) in REFUSED:

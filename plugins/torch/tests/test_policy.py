@@ -15,23 +15,12 @@ import sys
 import tempfile
 import weakref
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-try:
-    import onnx  # noqa: F401
-    import torch
-    from torch import nn
-    from torch.utils._python_dispatch import TorchDispatchMode
-except ImportError as error:
-    print(f"skipped: {error}; needs torch and onnx")
-    sys.exit(77)
-try:
-    import onnxscript  # noqa: F401
+from prerequisites import EXPORTERS  # first
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-    EXPORTERS = ("torchscript", "dynamo")
-except ImportError:
-    EXPORTERS = ("torchscript",)
-
-from stepscope_capture import apply_checkpoint_policy, capture  # noqa: E402
+from stepscope_capture import apply_checkpoint_policy, capture
 
 STEPSCOPE = sys.argv[1]
 

@@ -18,24 +18,13 @@ import tempfile
 import traceback
 import weakref
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-try:
-    import onnx  # noqa: F401
-    import torch
-    from torch import nn
-    from torch.profiler import ProfilerActivity, profile, schedule
-    from torch.utils._python_dispatch import TorchDispatchMode
-except ImportError as error:
-    print(f"skipped: {error}; needs torch and onnx")
-    sys.exit(77)
-try:
-    import onnxscript  # noqa: F401
+from prerequisites import EXPORTERS  # first
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile, schedule
+from torch.utils._python_dispatch import TorchDispatchMode
 
-    EXPORTERS = ("torchscript", "dynamo")
-except ImportError:
-    EXPORTERS = ("torchscript",)
-
-from stepscope_capture import capture  # noqa: E402
+from stepscope_capture import capture
 
 STEPSCOPE = sys.argv[1]
 

@@ -14,22 +14,11 @@ import tempfile
 import warnings
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-try:
-    import onnx  # noqa: F401
-    import torch
-    from torch import nn
-except ImportError as error:
-    print(f"skipped: {error}; needs torch and onnx")
-    sys.exit(77)
-try:
-    import onnxscript  # noqa: F401  the dynamo exporter is written on it
+from prerequisites import EXPORTERS  # first
+import torch
+from torch import nn
 
-    EXPORTERS = ("torchscript", "dynamo")
-except ImportError:
-    EXPORTERS = ("torchscript",)
-
-from stepscope_capture import Differs, capture, verify  # noqa: E402
+from stepscope_capture import Differs, capture, verify
 
 
 class Layers(nn.Module):

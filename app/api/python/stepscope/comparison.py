@@ -89,9 +89,10 @@ class _Reference:
     """PyTorch's training, on a copy of everything."""
 
     def __init__(self, whole, optimizer, scheduler, nudge=0):
+        from stepscope_capture.exporters import as_it_trains
         from stepscope_capture.golden import perturbed, quiet
 
-        self.module = (quiet if not nudge else lambda m: perturbed(m, nudge))(whole).cpu().train()
+        self.module = as_it_trains((quiet if not nudge else lambda m: perturbed(m, nudge))(whole).cpu())
         self._populations = _populations(self.module)
         same = {id(a): b for a, b in zip(whole.parameters(), self.module.parameters())}
         moved = {id(value): value.detach().cpu().clone() for state in optimizer.state.values() for value in state.values() if isinstance(value, torch.Tensor)}
@@ -207,7 +208,7 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
 
     A difference counts where it is larger than what rounding does: PyTorch trains from parameters one rounding off as well.
     """
-    from stepscope_capture.batches import as_tuple, signature_of, without_constants
+    from stepscope_capture.batches import Structure
     from stepscope_capture.exporters import WithLoss
 
     folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="stepscope_compare_"))
@@ -217,10 +218,9 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
     notes = [n for n in json.loads((folder / "capture.json").read_text(encoding="utf-8"))["notes"] if "Stepscope" in n]
     if notes:
         raise ValueError(f"compare: {notes[0]}")
-    plain, constants = without_constants(batches)
-    names, keywords, positional = signature_of(model, plain[0])
-    whole = WithLoss(model, loss_fn, keywords, positional, constants, True)
-    rows = [tuple(t.detach().cpu() for t in as_tuple(inputs) + as_tuple(targets)) for inputs, targets in plain]
+    structure = Structure(model, batches[0])
+    whole, names = WithLoss(model, loss_fn, structure, True), structure.names
+    rows = [structure.row(batch, number) for number, batch in enumerate(batches)]
     reference, nudged = _Reference(whole, optimizer, scheduler), [_Reference(whole, optimizer, scheduler, 1 + i) for i in range(_PERTURBED)]
     losses, count = [], len(batches) if steps is None else steps
     with _session_of(folder) as session:
