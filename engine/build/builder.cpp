@@ -14,6 +14,7 @@
 #include "engine/build/loss_scale.h"
 #include "engine/build/master_weights.h"
 #include "engine/build/phase_passes.h"
+#include "engine/build/step_inputs.h"
 #include "engine/ir/key_index.h"
 #include "engine/passes/eliminate_padding.h"
 #include "engine/passes/sparse_labels.h"
@@ -58,6 +59,7 @@ std::string withMissingRules(std::string unknown, const Graph& graph, const Resu
 }  // namespace
 
 Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request, std::vector<Stage>& stages) const {
+  SS_TRY(checkStepInputs(model_->graph));
   auto step = std::make_shared<SymbolicStep>();
   step->model = model_;
   step->request = std::move(request);

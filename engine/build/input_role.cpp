@@ -6,6 +6,7 @@
 #include <cctype>
 #include <optional>
 
+#include "engine/build/step_inputs.h"
 #include "engine/ops/class_loss.h"
 
 namespace stepscope {
@@ -39,7 +40,7 @@ std::optional<InputRole> lengthsRole(const Graph& graph, const Value& value) {
     const Value& other = graph.value(id);
     const auto& shape = other.type.shape;
     if (id == value.id || !shape || shape->empty() || (shape->size() == 1 && !own->empty()) || lengthWord(other.name) ||
-        other.name.starts_with("stepscope."))
+        isStepInput(other.name))
       continue;
     const bool named = !stem.empty() && other.name.starts_with(stem);
     if (!role.counted.empty() && !named) continue;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/data/limits.h"
+#include "kernels/onnx_type_text.h"
 
 namespace stepscope {
 namespace {
@@ -183,7 +184,7 @@ bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, 
     problems.add(
         ErrorCode::kUnsupported, where,
         fmt::format("element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string",
-                    proto.data_type()));
+                    onnxTypeText(proto.data_type())));
     return false;
   }
   header.dtype = *dtype;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/data/limits.h"
+#include "kernels/onnx_type_text.h"
 
 namespace stepscope {
 namespace {
@@ -206,8 +207,9 @@ Result<Shape> shapeFromProto(const onnx::TensorShapeProto& proto, const std::str
 Result<DType> elementType(int number) {
   const auto dtype = dtypeFromOnnx(number);
   if (!dtype)
-    return unsupported(fmt::format(
-        "element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string", number));
+    return unsupported(
+        fmt::format("element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string",
+                    onnxTypeText(number)));
   return *dtype;
 }
 

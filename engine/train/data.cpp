@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/build/step_inputs.h"
 #include "engine/plugin/reader_bridge.h"
 #include "engine/profile/compare_tensors.h"
 #include "engine/train/data_files.h"
@@ -14,8 +15,6 @@
 
 namespace stepscope {
 namespace {
-
-bool isSessionInput(const std::string& name) { return name.starts_with("stepscope."); }
 
 // Arrays of a file: entry k of an array with a leading axis of entries, the whole array otherwise.
 class FileSource final : public DataSource {
@@ -214,7 +213,7 @@ Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOpt
   SS_ASSIGN(auto files, readDataFiles(options.data, [&] {
               std::vector<std::string> names;
               for (const ValueId id : graph.inputs())
-                if (!isSessionInput(graph.value(id).name)) names.push_back(graph.value(id).name);
+                if (!isStepInput(graph.value(id).name)) names.push_back(graph.value(id).name);
               return names;
             }()));
   std::map<std::string, ArrayType> types;
@@ -323,7 +322,7 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
   std::string entriesFrom;
   for (const ValueId id : graph.inputs()) {
     const Value& input = graph.value(id);
-    if (isSessionInput(input.name)) continue;
+    if (isStepInput(input.name)) continue;
     const auto it = arrays.find(input.name);
     if (it == arrays.end()) {
       std::string found;
@@ -357,7 +356,7 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   if (!options.data.empty()) return openFiles(graph, options);
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
-    if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
+    if (!isStepInput(graph.value(id).name)) fed.push_back(id);
   for (const ValueId id : fed)
     if (graph.value(id).type.dtype == DType::kString)
       return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", graph.value(id).name));
@@ -391,7 +390,7 @@ Result<Batch> batchOf(const Graph& graph, const std::string& data, const std::ma
 Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const std::vector<DimChoice>& fitted) {
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
-    if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
+    if (!isStepInput(graph.value(id).name)) fed.push_back(id);
   SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
   // How many labels and tokens count decides about a plan.
   std::vector<SyntheticSource::Input> inputs = syntheticInputs(graph, fed, options, extents, nullptr);

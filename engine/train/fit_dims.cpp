@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/build/step_inputs.h"
 #include "engine/passes/infer.h"
 #include "engine/train/label_extents.h"
 #include "engine/train/synthetic_dims.h"
@@ -26,7 +27,7 @@ struct Contradiction {
 std::vector<ValueId> fedInputs(const Graph& graph) {
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
-    if (!graph.value(id).name.starts_with("stepscope.") && !comparedOutput(graph, id)) fed.push_back(id);
+    if (!isStepInput(graph.value(id).name) && !comparedOutput(graph, id)) fed.push_back(id);
   return fed;
 }
 

@@ -1,4 +1,5 @@
 #include "engine/ops/elementwise/common.h"
+#include "kernels/onnx_type_text.h"
 
 namespace stepscope::ops {
 namespace {
@@ -6,7 +7,9 @@ namespace {
 Status inferCastShape(ShapeContext& c) {
   const std::int64_t number = c.attrs().integer("to", 0);
   const auto to = dtypeFromOnnx(number >= 0 && number < 256 ? static_cast<int>(number) : 0);
-  if (!to) return c.error("target type " + std::to_string(number) + " of attribute to; an element type of this build");
+  if (!to)
+    return c.error("target type " + onnxTypeText(number) +
+                   " of attribute to; expected float32, float64, float16, bfloat16, (u)int8..64, bool or string");
   return castContents(c, *to);
 }
 

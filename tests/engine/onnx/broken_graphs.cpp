@@ -85,7 +85,7 @@ void addBrokenGraphs(std::vector<BrokenModel>& models) {
   exceeds("InputOfNineAxes", "rank 9", [](auto& m) {
     for (int i = 0; i < 7; ++i) inputType(m)->mutable_shape()->add_dim()->set_dim_value(1);
   });
-  unsupportedModel("InputOfUnknownElementType", "element type 99", [](auto& m) { inputType(m)->set_elem_type(99); });
+  unsupportedModel("InputOfUnknownElementType", "element type 99;", [](auto& m) { inputType(m)->set_elem_type(99); });
   unsupportedModel("InputOfNoElementType", "element type 0", [](auto& m) { inputType(m)->set_elem_type(0); });
   unsupportedModel("InputThatIsAMap", "type other than tensor", [](auto& m) {
     m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_map_type()->set_key_type(7);

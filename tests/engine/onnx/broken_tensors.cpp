@@ -104,7 +104,7 @@ void addBrokenTensors(std::vector<BrokenModel>& models) {
   other("UnknownElementType", ErrorCode::kUnsupported, "element type 99", [](auto& t) { t.set_data_type(99); });
   other("NoElementType", ErrorCode::kUnsupported, "element type 0", [](auto& t) { t.clear_data_type(); });
   other("ComplexElements", ErrorCode::kUnsupported, "element type 14", [](auto& t) { t.set_data_type(14); });
-  other("EightBitFloats", ErrorCode::kUnsupported, "element type 17", [](auto& t) { t.set_data_type(17); });
+  other("EightBitFloats", ErrorCode::kUnsupported, "element type 17 (float8e4m3fn)", [](auto& t) { t.set_data_type(17); });
   other("TensorInSegments", ErrorCode::kUnsupported, "segments", [](auto& t) { t.mutable_segment()->set_begin(0); });
   wrong("RawDataTooShort", "35 bytes of raw_data; expected 36", [](auto& t) {
     t.clear_float_data();
