@@ -152,10 +152,11 @@ CASES = {
 
 def losing():
     """What capture keeps since is dropped again, as exporters do by themselves: the alerts are about that."""
-    plain = lambda exporter: mock.Mock(kept=False)  # noqa: E731
+    plain = lambda *_: mock.Mock(kept=False)  # noqa: E731
     stack = contextlib.ExitStack()
     owner = sys.modules["stepscope_capture.capture"]  # the module; the package has a function of that name
-    stack.enter_context(mock.patch.object(owner, "changed_state", lambda *_: []))
+    changed_state = owner.changed_state
+    stack.enter_context(mock.patch.object(owner, "changed_state", lambda *arguments: ([], changed_state(*arguments)[1])))
     stack.enter_context(mock.patch.multiple(sys.modules["stepscope_capture.exporters"], Markers=plain, exact_functions=contextlib.nullcontext))
     return stack
 
