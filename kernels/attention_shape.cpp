@@ -17,6 +17,73 @@ Dims exchangeLastTwo(Dims perm, std::size_t rank) {
   return perm;
 }
 
+namespace {
+
+bool isPermutation(Dims perm, std::size_t rank) {
+  std::sort(perm.begin(), perm.end());
+  for (std::size_t i = 0; i < perm.size(); ++i)
+    if (perm[i] != static_cast<std::int64_t>(i)) return false;
+  return perm.size() == rank;
+}
+
+// The operands as attention reads them: with heads of k and heads of a group as two axes where there are groups.
+struct Axes {
+  Dims q, k, v, mask, permQ, permK, permV, permY;
+
+  Status split(std::int64_t groups) {
+    const std::size_t rank = q.size();
+    for (const Dims* perm : {&permQ, &permK, &permV, &permY})
+      if (!perm->empty() && !isPermutation(*perm, rank))
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("attention: permutation {}; expected {} axes in some order", dimsText(*perm), rank));
+    if (rank < 3)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("attention: groups of heads, q {}; expected heads", dimsText(q)));
+    const std::size_t head = rank - 3;
+    const std::int64_t heads = q[storedAxis(permQ, head)], ofMask = mask.size() < 3 ? 1 : mask[mask.size() - 3];
+    if (groups < 1 || heads % groups != 0 || (ofMask != 1 && ofMask != heads))
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("attention: groups of {}, {} heads of q, {} of the mask; expected a divisor of q's heads, and as "
+                      "many of the mask, or 1",
+                      groups, heads, ofMask));
+    splitOperand(q, permQ, groups);
+    splitOperand(k, permK, 1);
+    splitOperand(v, permV, 1);
+    if (mask.size() >= 3) {
+      const auto at = mask.end() - 3;
+      *at = ofMask == 1 ? 1 : heads / groups;
+      mask.insert(at + 1, ofMask == 1 ? 1 : groups);
+    }
+    Dims order;
+    const auto axis = static_cast<std::int64_t>(head);
+    for (const std::int64_t of : permY) {
+      order.push_back(of > axis ? of + 1 : of);
+      if (of == axis) order.push_back(axis + 1);
+    }
+    permY = order;
+    return {};
+  }
+
+ private:
+  static std::size_t storedAxis(const Dims& perm, std::size_t axis) {
+    return perm.empty() ? axis : static_cast<std::size_t>(perm[axis]);
+  }
+  // The axis of heads becomes two, the second of extent `inner`.
+  static void splitOperand(Dims& dims, Dims& perm, std::int64_t inner) {
+    const std::size_t rank = dims.size(), head = rank - 3, stored = storedAxis(perm, head);
+    if (perm.empty()) {
+      perm.resize(rank);
+      std::iota(perm.begin(), perm.end(), 0);
+    }
+    for (std::int64_t& axis : perm) axis += axis > static_cast<std::int64_t>(stored) ? 1 : 0;
+    perm.insert(perm.begin() + static_cast<std::ptrdiff_t>(head) + 1, static_cast<std::int64_t>(stored) + 1);
+    dims[stored] /= inner;
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(stored) + 1, inner);
+  }
+};
+
+}  // namespace
+
 std::int64_t AttentionShape::maskOffset(std::int64_t head) const {
   std::int64_t offset = 0;
   for (std::size_t i = scores.batch.size(); i-- > 0; head /= scores.batch[i]) offset += head % scores.batch[i] * maskLead[i];
@@ -28,25 +95,33 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
   if (q.size() < 2 || k.size() != q.size() || v.size() != q.size())
     return fail(ErrorCode::kInvalidArgument, fmt::format("attention: q {}, k {}, v {}; expected the same rank, 2 or more",
                                                          dimsText(q), dimsText(k), dimsText(v)));
+  Axes axes{q,
+            k,
+            v,
+            mask ? *mask : Dims{},
+            attrs.integers("permQ"),
+            attrs.integers("permK"),
+            attrs.integers("permV"),
+            attrs.integers("permY")};
+  if (const std::int64_t groups = attrs.integer("groups", 1); groups != 1) SS_TRY(axes.split(groups));
   AttentionShape s;
   ProductForm form;
-  form.permA = attrs.integers("permQ");
-  form.permB = exchangeLastTwo(attrs.integers("permK"), k.size());
-  SS_ASSIGN(s.scores, matMulShape(q, k, form));
+  form.permA = axes.permQ;
+  form.permB = exchangeLastTwo(axes.permK, axes.k.size());
+  SS_ASSIGN(s.scores, matMulShape(axes.q, axes.k, form));
   Dims probabilities = s.scores.batch;
   probabilities.push_back(s.scores.m);
   probabilities.push_back(s.scores.n);
   ProductForm second;
-  second.permB = attrs.integers("permV");
-  second.permY = attrs.integers("permY");
-  SS_ASSIGN(s.context, matMulShape(probabilities, v, second));
+  second.permB = axes.permV;
+  second.permY = axes.permY;
+  SS_ASSIGN(s.context, matMulShape(probabilities, axes.v, second));
   // The innermost leading axes along which k and v have one element.
   const auto extentOf = [](const Dims& dims, const Dims& perm, std::size_t i) {
     return dims[perm.empty() ? i : static_cast<std::size_t>(perm[i])];
   };
-  const Dims permK = attrs.integers("permK"), permV = attrs.integers("permV");
   for (std::size_t i = s.scores.batch.size(); i-- > 0;) {
-    if (extentOf(k, permK, i) != 1 || extentOf(v, permV, i) != 1) break;
+    if (extentOf(axes.k, axes.permK, i) != 1 || extentOf(axes.v, axes.permV, i) != 1) break;
     s.shared *= s.scores.batch[i];
   }
   const std::int64_t heads = s.heads(), own = heads / std::max<std::int64_t>(1, s.shared);
@@ -58,17 +133,17 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
                     dimsText(q), dimsText(k), dimsText(v)));
   s.maskLead.assign(s.scores.batch.size(), 0);
   if (mask) {
-    const Dims ownStrides = rowMajorStrides(*mask);
+    const Dims ownStrides = rowMajorStrides(axes.mask);
     Dims strides(probabilities.size(), 0);
-    if (mask->size() > probabilities.size())
+    if (axes.mask.size() > probabilities.size())
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("attention: mask {} does not broadcast to {}", dimsText(*mask), dimsText(probabilities)));
-    const std::size_t lead = probabilities.size() - mask->size();
-    for (std::size_t i = 0; i < mask->size(); ++i) {
-      if ((*mask)[i] != 1 && (*mask)[i] != probabilities[lead + i])
+    const std::size_t lead = probabilities.size() - axes.mask.size();
+    for (std::size_t i = 0; i < axes.mask.size(); ++i) {
+      if (axes.mask[i] != 1 && axes.mask[i] != probabilities[lead + i])
         return fail(ErrorCode::kInvalidArgument,
                     fmt::format("attention: mask {} does not broadcast to {}", dimsText(*mask), dimsText(probabilities)));
-      strides[lead + i] = (*mask)[i] == 1 ? 0 : ownStrides[i];
+      strides[lead + i] = axes.mask[i] == 1 ? 0 : ownStrides[i];
     }
     s.maskLead.assign(strides.begin(), strides.end() - 2);
     s.maskRow = strides[strides.size() - 2];

@@ -4,8 +4,10 @@
 // Operands are stored in any order of their axes: permQ, permK, permV (ONNX Transpose's `perm`) give q [lead.., m, d],
 // k [lead.., n, d] and v [lead.., n, e]; the result [lead.., m, e] is stored with its axes in the order permY. An absent
 // permutation changes nothing. Leading axes (batch, heads) are equal, but k and v may have one element along the innermost
-// of them: as many heads of q, one after the other, share keys and values (grouped heads). Source     ONNX Attention-23;
-// FlashAttention (Dao et al., 2022) for what the backward pass computes again.
+// of them: as many heads of q, one after the other, share keys and values. With `groups`, k and v have 1 / groups as many
+// elements along the innermost leading axis, and each head of theirs serves `groups` heads of q that follow each other.
+//
+// Source     ONNX Attention-23; FlashAttention (Dao et al., 2022) for what the backward pass computes again.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@ namespace stepscope {
 struct AttentionShape {
   MatMulShape scores;   // q · k^T: a is q, b is k^T, result row-major [lead.., m, n]
   MatMulShape context;  // P · v: a is P, row-major; b is v; y is the result as it is stored
-  Dims maskLead;        // stride of the mask per leading axis, in elements; 0 where it is broadcast
+  Dims maskLead;        // stride of the mask per axis of scores.batch, in elements; 0 where it is broadcast
   std::int64_t maskRow = 0, maskColumn = 0;
 
   std::int64_t shared = 1;  // heads that have keys and values in common
@@ -39,7 +41,8 @@ struct AttentionShape {
 };
 
 // `mask`: extents of the mask, empty pointer for none. Errors: ranks below 2, permutations that are none of the axes,
-// extents that do not fit, a mask that does not broadcast to [lead.., m, n], a share outside [0, 1), a softcap below 0.
+// extents that do not fit, a mask that does not broadcast to [lead.., m, n], a share outside [0, 1), a softcap below 0,
+// groups below 1 or that do not divide the heads of q. With groups, scores.batch has heads of k and heads of a group apart.
 Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& v, const Dims* mask,
                                       const Attributes& attrs);
 

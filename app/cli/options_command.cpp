@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/passes/attention_pattern.h"
 
 namespace stepscope::cli {
 namespace {
@@ -22,17 +24,30 @@ nlohmann::json valueJson(std::string_view kind, const std::string& value) {
 
 Command optionsCommand() {
   struct Arguments {
-    bool json = false;
+    bool json = false, patterns = false;
     SharedOptions shared;
   };
   auto a = std::make_shared<Arguments>();
   Command command{"options",
                   "every option: value, default, who set it, what it does",
-                  {{"--json", &a->json, "one JSON object per line"}}};
+                  {{"--json", &a->json, "one JSON object per line"},
+                   {"--patterns", &a->patterns, "the forms of attention that pass.fuse_attention looks for, as text"}}};
   a->shared.addTo(command, {"--set", "--plugin"});
   command.run = [a] {
     const auto options = a->shared.apply();
     if (!options) return tellError(options.error().message), kUsage;
+    if (a->patterns) {
+      if (a->json)
+        sayJson({{"event", "patterns"}, {"pass", "fuse_attention"}, {"text", attentionPatternText()}});
+      else
+        for (std::string_view rest = attentionPatternText();
+             !rest.empty();) {  // control characters of a text are shown as such
+          const std::size_t end = std::min(rest.find('\n'), rest.size());
+          say("{}\n", rest.substr(0, end));
+          rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+      return kSuccess;
+    }
     std::vector<std::vector<std::string>> rows;
     for (const OptionInfo& info : a->shared.table()) {
       const auto origin = options->origins.find(std::string(info.name));

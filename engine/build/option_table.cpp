@@ -43,7 +43,7 @@ std::string_view groupOf(std::string_view name) {
                                                                    {"recompute.plan", "Memory"},
                                                                    {"recompute.budget", "Memory"}};
   if (const auto found = groups.find(name); found != groups.end()) return found->second;
-  if (name.starts_with("pass.")) return "Passes";
+  if (name.starts_with("pass.") || name == "attention.patterns") return "Passes";
   if (name.starts_with("checkpoint.") || name == "distributed" || name.starts_with("ranks")) return "Run";
   if (name.starts_with("loss-scale") || name.starts_with("precision") || name == "master-weights") return "Precision";
   if (name.starts_with("memory.")) return "Memory";
@@ -227,6 +227,11 @@ std::vector<OptionInfo> plainOptions() {
       {"recompute.plan",
        "",
        "PATTERN:1:COUNT,…: forward values to compute again, by pattern (`build` lists them); -1 = all",
+       {}},
+      {"attention.patterns",
+       "",
+       "file with further forms of attention for pass.fuse_attention; `stepscope options --patterns` prints those that it "
+       "knows",
        {}},
       {"variants.bytes",
        "0",

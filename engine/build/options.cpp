@@ -9,6 +9,7 @@
 
 #include "engine/build/environment.h"
 #include "engine/build/option_values.h"
+#include "engine/passes/attention_pattern.h"
 #include "kernels/device.h"
 #include "kernels/subnormals.h"
 
@@ -236,6 +237,12 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"recompute.plan",
        [&]() -> Status {
          SS_ASSIGN(o.recomputePlan, parseRecomputePlan(value));
+         return {};
+       }},
+      {"attention.patterns",
+       [&]() -> Status {
+         if (const auto patterns = attentionPatterns(std::string(value)); !patterns)
+           return fail(patterns.error().code, fmt::format("option 'attention.patterns': {}", patterns.error().message));
          return {};
        }},
       {"variants.bytes", [&] { return setBytes(o.variantBytes, kMax); }},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -10,9 +11,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "engine/passes/attention_pattern.h"
 #include "engine/passes/pattern.h"
+#include "engine/passes/pattern_match.h"
 #include "engine/passes/scalar.h"
-#include "engine/passes/select_dead_rows.h"
 #include "kernels/attention_shape.h"
 
 namespace stepscope {
@@ -23,7 +25,8 @@ struct Operand {
   ValueId of;
   Dims perm;
   double factor = 1;
-  std::vector<NodeId> skipped;  // transposes and factors, nearest to the product first
+  std::int64_t groups = 1;      // times that the innermost leading axis of `of` is repeated
+  std::vector<NodeId> skipped;  // transposes, factors and copies, nearest to the product first
 };
 
 struct Match {
@@ -33,7 +36,7 @@ struct Match {
   std::optional<float> fill;  // of a bool mask
   bool invert = false, safe = false;
   Dims permY;
-  double scale = 1;
+  double scale = 1, softcap = 0;
   float dropout = 0;
   NodeId drawsAs;             // the Dropout whose key it draws with
   NodeId product;             // of the probabilities and v
@@ -48,36 +51,39 @@ bool isIdentity(const Dims& perm) {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), readers_(graph) {}
+  Matcher(const Graph& graph, const Inference& inference, const PatternFile& patterns)
+      : graph_(graph), inference_(inference), readers_(graph), pattern_(graph, inference, patterns) {}
 
-  // The attention around a softmax. Nothing where it is none; `why` is set where it begins like one.
-  std::optional<Match> match(const Node& softmax, std::string& why) {
-    const ValueId scores = softmax.input(0);
-    const auto& shape = shapeOf(scores);
-    if (!shape || shape->size() < 2) return std::nullopt;
+  struct NearMiss {
+    NodeId node;
+    std::string why;  // empty: it does not begin like attention
+  };
+
+  // The attention whose last product is `product`.
+  std::optional<Match> match(const Node& product, NearMiss& miss) {
+    const auto found = pattern_.match("context", product.output(0));
+    if (!found) {
+      if (auto furthest = pattern_.nearMiss()) miss = {furthest->node, std::move(furthest->condition)};
+      return std::nullopt;
+    }
+    miss.node = found->marked ? found->marked : product.id;
     Match match;
-    match.parts.push_back(softmax.id);
-    ValueId p = behindDeadRows(softmax, match);
-    p = behindDropout(p, match, why);
-    if (!p) return std::nullopt;
-    const Node* product = nullptr;
-    for (const Use& use : readers_.of(p))
-      if (use.input == 0 && isOp(graph_.node(use.node), "MatMul")) product = &graph_.node(use.node);
-    if (!product) return std::nullopt;
-    if (!readers_.single(p)) return why = "the probabilities are read elsewhere too", std::nullopt;
-    match.product = product->id;
-    const std::int64_t axis = softmax.attrs.integer("axis", -1), rank = static_cast<std::int64_t>(shape->size());
-    if (axis != -1 && axis != rank - 1) return why = "softmax runs along another axis than the last", std::nullopt;
-    if (!readScores(scores, match, why)) return std::nullopt;
-    match.v = operand(product->input(1), false);
-    match.last = product->id;
-    match.permY = {};
-    if (const Node* behind = readers_.only(product->output(0)); behind && isOp(*behind, "Transpose")) {
+    match.product = match.last = product.id;
+    for (const char* name : {"q", "k", "v", "s", "products"})
+      if (!found->value(name)) return miss.why = fmt::format("the pattern says nothing of {}", name), std::nullopt;
+    const auto& shape = shapeOf(found->value("s"));
+    if (!shape || shape->size() < 2) return miss.why = "the rank of the scores is not known", std::nullopt;
+    if (shapeOf(found->value("products")) != shape) return miss.why = "scores are broadcast by their mask", std::nullopt;
+    readOperands(*found, match);
+    if (miss.why = readMask(*found, match); !miss.why.empty()) return std::nullopt;
+    if (miss.why = readDropout(*found, match); !miss.why.empty()) return std::nullopt;
+    if (const Node* behind = readers_.only(product.output(0)); behind && isOp(*behind, "Transpose")) {
       match.permY = permOf(*behind, shape->size());
       match.last = behind->id;
-      match.parts.push_back(product->id);
     }
-    if (why = refusal(match, *product, shape->size()); !why.empty()) return std::nullopt;
+    for (const NodeId node : found->nodes)
+      if (node != match.last) match.parts.push_back(node);
+    if (miss.why = refusal(match, product, shape->size()); !miss.why.empty()) return std::nullopt;
     return match;
   }
 
@@ -115,29 +121,6 @@ class Matcher {
     return perm;
   }
 
-  // Through Where(IsNaN(p), 0, p) and its like, which answer zeros for a row without a finite score.
-  ValueId behindDeadRows(const Node& softmax, Match& match) const {
-    const ValueId p = softmax.output(0), selected = selectedWithoutDeadRows(graph_, inference_, readers_, softmax);
-    if (!selected) return p;
-    const Node& where = graph_.node(graph_.value(selected).producer);
-    const auto zero = constantScalar(inference_, where.input(1));
-    if (!zero || *zero != 0) return p;
-    match.safe = true;
-    match.parts.push_back(where.id);
-    // The nodes of the condition, as far as they are for it alone: from it up to the softmax or its scores.
-    for (ValueId at = where.input(0); at && at != p && at != softmax.input(0);) {
-      const NodeId made = graph_.value(at).producer;
-      if (!made) break;
-      const Node& node = graph_.node(made);
-      match.parts.push_back(made);
-      ValueId next;
-      for (const ValueId in : node.inputs)
-        if (in == p || in == softmax.input(0) || (in && graph_.value(in).producer && !next)) next = in;
-      at = next;
-    }
-    return selected;
-  }
-
   bool isRead(ValueId id) const { return id && (readers_.isKept(id) || !readers_.of(id).empty()); }
 
   // A number that the file gives, which nobody trains: an exporter may store it as an initializer.
@@ -147,72 +130,49 @@ class Matcher {
     return elementAsDouble(tensor->view(), 0);
   }
 
-  // Through a Dropout of a known share; nothing where it stands in the way.
-  ValueId behindDropout(ValueId p, Match& match, std::string& why) const {
-    const Node* dropout = readers_.only(p);
-    if (!dropout || !isOp(*dropout, "Dropout") || dropout->input(0) != p) return p;
-    const bool known = !dropout->input(2).valid() || inference_.constant(dropout->input(2));
-    const auto share = dropout->input(1).valid() ? numberOf(dropout->input(1)) : 0.5;
-    if (!known || !share || !(*share >= 0 && *share < 1) || isRead(dropout->output(1))) {
-      why = "the share of a Dropout or its mode is computed, or its mask is read";
-      return {};
+  void readOperands(const PatternMatch& found, Match& match) const {
+    match.q = operand(found.value("q"), true);
+    match.k = operand(found.value("k"), true);
+    match.v = operand(found.value("v"), false);
+    if (const auto& k = shapeOf(found.value("k"))) match.k.perm = exchangeLastTwo(match.k.perm, k->size());
+    match.scale = found.number("scale") * match.q.factor * match.k.factor;
+    if (found.value("bent")) {
+      match.softcap = found.number("cap");
+      match.scale *= match.softcap;
     }
-    const bool trains = dropout->input(2).valid() && elementAsDouble(inference_.constant(dropout->input(2))->view(), 0) != 0;
-    match.parts.push_back(dropout->id);
-    if (trains && *share > 0) {
+    match.safe = found.value("p").valid();
+  }
+
+  // These two return why not; empty where it is so.
+  std::string readMask(const PatternMatch& found, Match& match) const {
+    match.mask = found.value("mask");
+    const ValueId keep = found.value("keep"), drop = found.value("drop");
+    if (!keep && !drop) return {};
+    const auto fill = found.value("fill") ? constantScalar(inference_, found.value("fill")) : std::nullopt;
+    if (!fill || match.mask || (keep && drop)) return "what the mask puts is no constant number, or there is another mask";
+    match.mask = keep ? keep : drop;
+    match.invert = drop.valid();
+    match.fill = static_cast<float>(*fill);
+    return {};
+  }
+
+  std::string readDropout(const PatternMatch& found, Match& match) const {
+    if (!found.value("drawn")) return {};
+    const Node& dropout = graph_.node(graph_.value(found.value("drawn")).producer);
+    const ValueId given = found.value("mode");
+    const Tensor* mode = given ? inference_.constant(given) : nullptr;
+    const auto share = found.value("share") ? numberOf(found.value("share")) : 0.5;
+    if ((given && !mode) || !share || !(*share >= 0 && *share < 1) || isRead(dropout.output(1)))
+      return "the share of a Dropout or its mode is computed, or its mask is read";
+    if (mode && elementAsDouble(mode->view(), 0) != 0 && *share > 0) {
       match.dropout = static_cast<float>(*share);
-      match.drawsAs = dropout->id;
+      match.drawsAs = dropout.id;
     }
-    return dropout->output(0);
+    return {};
   }
 
-  // From the softmax back to q and k.
-  bool readScores(ValueId scores, Match& match, std::string& why) {
-    if (readProduct(scores, match)) return true;
-    const NodeId made = graph_.value(scores).producer;
-    if (!made) return false;
-    const Node& node = graph_.node(made);
-    const auto take = [&](ValueId of, ValueId mask) {
-      if (shapeOf(of) != shapeOf(scores) || !readProduct(of, match)) return false;
-      match.mask = mask;
-      match.parts.push_back(made);
-      return true;
-    };
-    if (isOp(node, "Add") && node.inputs.size() == 2) {
-      if (take(node.input(0), node.input(1)) || take(node.input(1), node.input(0))) return true;
-      why = "what the mask is added to is no product of two operands (two masks, or a bias between)";
-    } else if (isOp(node, "Where") && node.inputs.size() == 3) {
-      for (const std::size_t kept : {1u, 2u}) {
-        const auto fill = constantScalar(inference_, node.input(3 - kept));
-        if (!fill || !take(node.input(kept), node.input(0))) continue;
-        match.fill = static_cast<float>(*fill);
-        match.invert = kept == 2;
-        return true;
-      }
-      why = "what the mask selects is no product of two operands, or the other side no number";
-    }
-    return false;
-  }
-
-  bool readProduct(ValueId scores, Match& match) const {
-    double scale = 1;
-    std::vector<NodeId> parts;
-    const Node* node = graph_.value(scores).producer ? &graph_.node(graph_.value(scores).producer) : nullptr;
-    if (!node) return false;
-    if (const auto factor = readScale(graph_, inference_, *node)) {
-      scale = factor->factor;
-      parts.push_back(node->id);
-      node = graph_.value(factor->of).producer ? &graph_.node(graph_.value(factor->of).producer) : nullptr;
-    }
-    if (!node || !isOp(*node, "MatMul")) return false;
-    parts.push_back(node->id);
-    match.q = operand(node->input(0), true);
-    match.k = operand(node->input(1), true);
-    if (const auto& k = shapeOf(node->input(1)))
-      match.k.perm = exchangeLastTwo(match.k.perm.empty() ? Dims{} : match.k.perm, k->size());
-    match.scale = scale * match.q.factor * match.k.factor;
-    match.parts.insert(match.parts.end(), parts.begin(), parts.end());
-    return true;
+  const Node* madeBy(ValueId value) const {
+    return graph_.value(value).producer ? &graph_.node(graph_.value(value).producer) : nullptr;
   }
 
   // Past transposes and, where the product may take them, constant factors.
@@ -227,9 +187,23 @@ class Matcher {
         else
           for (std::int64_t& axis : result.perm) axis = inner[static_cast<std::size_t>(axis)];
         result.of = node.input(0);
+      } else if (const auto turned = turnedOf(node)) {
+        const Dims inner = exchangeLastTwo({}, shapeOf(turned->of)->size());
+        if (result.perm.empty())
+          result.perm = inner;
+        else
+          for (std::int64_t& axis : result.perm) axis = inner[static_cast<std::size_t>(axis)];
+        result.of = turned->of;
+        result.skipped.insert(result.skipped.end(), turned->nodes.begin(), turned->nodes.end());
+        continue;
       } else if (const auto scale = scales ? readScale(graph_, inference_, node) : std::nullopt) {
         result.factor *= scale->factor;
         result.of = scale->of;
+      } else if (const auto copied = copiesOf(node, result)) {
+        result.groups = copied->groups;
+        result.of = copied->of;
+        result.skipped.insert(result.skipped.end(), copied->nodes.begin(), copied->nodes.end());
+        continue;
       } else {
         break;
       }
@@ -237,6 +211,58 @@ class Matcher {
     }
     if (isIdentity(result.perm)) result.perm.clear();
     return result;
+  }
+
+  struct Turned {
+    ValueId of;
+    std::array<NodeId, 3> nodes;
+  };
+  // Reshape(Transpose(Reshape(x))), which exchanges the last two axes while those before them are one: what PyTorch's dynamo
+  // exporter writes for keys.
+  std::optional<Turned> turnedOf(const Node& apart) const {
+    const Node* turn = isOp(apart, "Reshape") ? madeBy(apart.input(0)) : nullptr;
+    const Node* join = turn && isOp(*turn, "Transpose") ? madeBy(turn->input(0)) : nullptr;
+    if (!join || !isOp(*join, "Reshape")) return std::nullopt;
+    const auto &x = shapeOf(join->input(0)), &joined = shapeOf(join->output(0)), &y = shapeOf(apart.output(0));
+    if (!x || !joined || !y || joined->size() != 3 || x->size() < 3 || y->size() != x->size()) return std::nullopt;
+    const std::size_t rank = x->size();
+    if (permOf(*turn, 3) != Dims{0, 2, 1} || !std::equal(x->begin(), x->end() - 2, y->begin()) ||
+        !std::equal(x->end() - 2, x->end(), joined->begin() + 1) || !((*y)[rank - 1] == (*x)[rank - 2]) ||
+        !((*y)[rank - 2] == (*x)[rank - 1]))
+      return std::nullopt;
+    return Turned{join->input(0), {apart.id, turn->id, join->id}};
+  }
+
+  struct Copies {
+    ValueId of;
+    std::int64_t groups = 1;
+    std::vector<NodeId> nodes;
+  };
+  // Reshape(Expand(Unsqueeze(x))), which repeats every head for a group of heads; nothing where it is something else.
+  std::optional<Copies> copiesOf(const Node& reshape, const Operand& operand) const {
+    if (!isOp(reshape, "Reshape") || operand.groups != 1) return std::nullopt;
+    const Node* expand = madeBy(reshape.input(0));
+    if (!expand || !isOp(*expand, "Expand")) return std::nullopt;
+    const Node* apart = madeBy(expand->input(0));
+    if (!apart || (!isOp(*apart, "Unsqueeze") && !isOp(*apart, "Reshape"))) return std::nullopt;
+    const auto &own = shapeOf(apart->input(0)), &one = shapeOf(expand->input(0)), &many = shapeOf(reshape.input(0)),
+               &joined = shapeOf(reshape.output(0));
+    if (!own || !one || !many || !joined || own->size() < 3 || one->size() != own->size() + 1 ||
+        many->size() != one->size() || joined->size() != own->size())
+      return std::nullopt;
+    const std::size_t head = own->size() - 3,
+                      stored = operand.perm.empty() ? head : static_cast<std::size_t>(operand.perm[head]);
+    const std::size_t copy = stored + 1;
+    if (!((*one)[copy] == Dim(1)) || !(*many)[copy].known() || !(*own)[stored].known() || !(*joined)[stored].known())
+      return std::nullopt;
+    const std::int64_t groups = (*many)[copy].value();
+    if ((*joined)[stored].value() != (*own)[stored].value() * groups || groups < 2) return std::nullopt;
+    for (std::size_t i = 0; i < one->size(); ++i) {
+      const Dim& from = (*own)[i < copy ? i : i - 1];
+      if (i != copy && (!((*one)[i] == from) || !((*many)[i] == from))) return std::nullopt;
+      if (i != copy && i != stored && !((*joined)[i < copy ? i : i - 1] == from)) return std::nullopt;
+    }
+    return Copies{apart->input(0), groups, {reshape.id, expand->id, apart->id}};
   }
 
   // Why the match cannot become one node; empty where it can.
@@ -252,6 +278,9 @@ class Matcher {
         permuted.push_back((*shape)[operand->perm.empty() ? i : static_cast<std::size_t>(operand->perm[i])]);
       shapes.push_back(std::move(permuted));
     }
+    if (match.k.groups != match.v.groups) return "keys and values are repeated for groups of different sizes";
+    if (match.k.groups > 1)
+      for (const std::size_t shared : {1u, 2u}) shapes[shared][rank - 3] = shapes[shared][rank - 3] * Dim(match.k.groups);
     for (std::size_t i = 0; i + 2 < rank; ++i)
       if (shapes[0][i] != shapes[1][i] || shapes[0][i] != shapes[2][i])
         return "keys or values are broadcast over leading axes of the queries";
@@ -260,7 +289,8 @@ class Matcher {
       if (!shapeOf(match.mask) || shapeOf(match.mask)->size() > rank) return "the mask has more axes than the scores";
       if (!match.fill && leadsToWeights(match.mask)) return "a weight leads to the mask, which then needs a gradient";
     }
-    if (!std::isfinite(match.scale)) return "its factors are not finite";
+    if (!std::isfinite(match.scale) || !std::isfinite(match.softcap) || match.softcap < 0)
+      return "its factors are not finite, or the bound of the scores is below 0";
     std::unordered_set<NodeId> own(match.parts.begin(), match.parts.end());
     own.insert(match.last);
     for (const NodeId part : own) {
@@ -300,6 +330,7 @@ class Matcher {
   const Graph& graph_;
   const Inference& inference_;
   const Readers readers_;
+  PatternMatcher pattern_;
   std::unordered_map<ValueId, bool> weights_;
 };
 
@@ -314,6 +345,8 @@ void write(Graph& graph, const Match& match) {
   if (match.mask) node.inputs.push_back(match.mask);
   node.attrs = {};
   if (match.scale != 1) node.attrs.set("scale", static_cast<float>(match.scale));
+  if (match.k.groups > 1) node.attrs.set("groups", match.k.groups);
+  if (match.softcap > 0) node.attrs.set("softcap", static_cast<float>(match.softcap));
   if (!match.q.perm.empty()) node.attrs.set("permQ", match.q.perm);
   if (!isIdentity(match.k.perm)) node.attrs.set("permK", match.k.perm);
   if (!match.v.perm.empty()) node.attrs.set("permV", match.v.perm);
@@ -332,23 +365,31 @@ void write(Graph& graph, const Match& match) {
 }  // namespace
 
 Status fuseAttention(Graph& graph, PassContext& context) {
-  Matcher matcher(graph, context.inference);
+  auto patterns = attentionPatterns(std::string(context.option(kAttentionPatternsOption, "")));
+  if (!patterns) {  // the file was read when the option was set, and has changed since
+    context.warn(patterns.error().message + "; the program's own patterns are taken");
+    patterns = attentionPatterns("");
+  }
+  SS_TRY(patterns);
+  Matcher matcher(graph, context.inference, *patterns);
   std::vector<Match> matches;
   for (const NodeId id : graph.order()) {
-    const Node& softmax = graph.node(id);
-    if (!isOp(softmax, "Softmax")) continue;
-    std::string why;
-    if (auto match = matcher.match(softmax, why)) {
+    const Node& product = graph.node(id);
+    if (!isOp(product, "MatMul")) continue;
+    Matcher::NearMiss miss;
+    if (auto match = matcher.match(product, miss)) {
       matches.push_back(std::move(*match));
       context.match();
-    } else if (!why.empty()) {
-      context.miss(id, why);
+    } else if (!miss.why.empty()) {
+      context.miss(miss.node, miss.why);
     }
   }
   if (matches.empty()) return {};
   const std::vector<NodeId> gone = matcher.gone(matches);
   for (const Match& match : matches) write(graph, match);
   graph.removeNodes(gone);
+  // The extents that copies of keys were made with.
+  if (std::ranges::any_of(matches, [](const Match& match) { return match.k.groups > 1; })) graph.removeDeadNodes();
   return {};
 }
 

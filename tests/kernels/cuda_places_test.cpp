@@ -145,6 +145,12 @@ TEST(CudaAttention, AgreesWithTheReferenceKernelInBothDirections) {
        {2, 2, 3, 9, 5},
        Tensor()},
       {{}, {4, 33, 7}, {1, 65, 7}, {1, 65, 8}, {4, 33, 8}, Tensor()},
+      {{{"permQ", exchanged}, {"permK", exchanged}, {"permV", exchanged}, {"permY", exchanged}, {"groups", std::int64_t{2}}},
+       {2, 9, 6, 8},
+       {2, 40, 3, 8},
+       {2, 40, 3, 8},
+       {2, 9, 6, 8},
+       floats(random, {6, 9, 40}, -2, 0)},
   };
   for (const Heads& heads : cases) {
     Operands forward{{floats(random, heads.q, -1, 1), floats(random, heads.k, -1, 1), floats(random, heads.v, -1, 1)}, {}};

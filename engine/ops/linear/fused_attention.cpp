@@ -1,3 +1,5 @@
+#include <string>
+
 #include "engine/ops/linear/matmul_rule.h"
 #include "engine/ops/linear/ops.h"
 
@@ -24,6 +26,12 @@ Result<std::optional<Operands>> operandsOf(ShapeContext& c, std::size_t first) {
   // One element of k and v for all heads along the innermost leading axes.
   std::size_t apart = lead;
   while (apart > 0 && o.k[apart - 1] == Dim(1) && o.v[apart - 1] == Dim(1)) --apart;
+  if (const std::int64_t groups = c.attrs().integer("groups", 1); groups != 1) {
+    if (groups < 1 || lead == 0) return c.error("groups is " + std::to_string(groups) + "; expected 1 or more, and heads");
+    SS_TRY(c.unify(o.q[lead - 1], o.k[lead - 1] * Dim(groups), "heads of q and of groups of k"));
+    SS_TRY(c.unify(o.q[lead - 1], o.v[lead - 1] * Dim(groups), "heads of q and of groups of v"));
+    apart = lead - 1;
+  }
   for (std::size_t i = 0; i < apart; ++i) {
     SS_TRY(c.unify(o.q[i], o.k[i], "leading extents of q and k"));
     SS_TRY(c.unify(o.q[i], o.v[i], "leading extents of q and v"));
@@ -70,6 +78,7 @@ Status maskGradient(GradientContext& g) {
     return perm.empty() ? value : g.transpose(value, std::move(perm));
   };
   if (attrs.real("dropout", 0.0F) > 0) return g.error("a mask that is trained and dropout; expected one of them");
+  if (attrs.integer("groups", 1) != 1) return g.error("a mask that is trained and groups of heads; expected one of them");
   SS_ASSIGN(const std::size_t rank, g.rank(g.x(0)));
   std::vector<std::int64_t> back(rank);
   const auto permY = attrs.integers("permY");
@@ -128,7 +137,8 @@ constexpr OpDef kFusedAttentionOp{
     .doc =
         "q, k, v, mask? → y = (D(softmax(cap(scale · q^permQ · (k^permK)^T) + mask)) · v^permV)^permY, log of the sum of "
         "exponentials of every row?; cap(x) = softcap tanh(x / softcap); k and v may have one element along the innermost "
-        "leading axes; a bool mask puts `fill` where it is `invert` (0); `safe`: rows that are all -inf give "
+        "leading axes, or serve `groups` heads of q with each of theirs; a bool mask puts `fill` where it is `invert` (0); "
+        "`safe`: rows that are all -inf give "
         "zeros; D drops the share `dropout`.",
     .inputs = {3, 4},
     .outputs = {1, 2},

@@ -61,6 +61,16 @@ void addAttention(std::vector<OpExample>& all) {
   attention("groups", {grouped, sharedK, sharedV}, groups);
   attention("groups_bounded", {grouped, sharedK, sharedV, causal}, with(groups, {{"softcap", 1.5F}, {"fill", -1e30F}}));
   attention("groups_dropped", {grouped, sharedK, sharedV, causal}, with(groups, {{"fill", -1e4F}, {"dropout", 0.25F}}));
+  // The same as an attribute: heads of q stay one axis.
+  const Attributes three = with(heads, {{"groups", std::int64_t{3}}});
+  const In six = In::random({2, 4, 6, 5}), twoK = In::random({2, 6, 2, 5}), twoV = In::random({2, 6, 2, 4});
+  attention("grouped_heads", {six, twoK, twoV}, three);
+  attention("grouped_heads_bounded", {six, twoK, twoV, causal}, with(three, {{"softcap", 1.5F}, {"fill", -1e30F}}));
+  std::vector<int> each;
+  for (int i = 0; i < 6 * 4 * 6; ++i) each.push_back(i % 5 != 0);
+  attention("grouped_heads_masked_apart", {six, twoK, twoV, bools({6, 4, 6}, each)}, with(three, {{"fill", -1.0F}}));
+  attention("grouped_heads_dropped", {In::random({6, 3, 5}), In::random({3, 4, 5}), In::random({3, 4, 2})},
+            {{"groups", std::int64_t{2}}, {"dropout", 0.25F}});
   attention("one_key_head", {In::random({3, 2, 4, 5}), In::random({1, 1, 6, 5}), In::random({1, 1, 6, 4})}, {});
   // Several tiles of rows and more draws than one block. In f64 the finite differences of so many elements take too long.
   all.push_back({"FusedAttention_tiles",

@@ -82,6 +82,104 @@ TEST(FuseAttention, ScaledOperandsAndRowsWithoutKeys) {
   EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("scale", 0), 0.125F);
 }
 
+// Gemma bounds its scores, before the mask.
+TEST(FuseAttention, BoundedScores) {
+  for (const bool masked : {false, true}) {
+    Heads s;
+    const ValueId bounded = s.op("Mul", {s.op("Tanh", {s.op("Div", {s.scores(), s.constant(0.8)})}), s.constant(0.8)});
+    const ValueId mask = s.input("mask", {5, 6});
+    s.finish({s.context(s.softmax(masked ? s.op("Add", {bounded, mask}) : bounded))});
+    s.expectOneNode();
+    EXPECT_EQ(s.count("Tanh"), 0u);
+    EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("softcap", 0), 0.8F);
+    EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("scale", 0), 0.5F);
+  }
+}
+
+// A window is a mask: what it drops at both ends of a tile of rows is not computed.
+TEST(FuseAttention, ASlidingWindow) {
+  Heads s;
+  const auto range = [&](std::int64_t n) {
+    Ints places;
+    for (std::int64_t i = 0; i < n; ++i) places.push_back(i);
+    return places;
+  };
+  const ValueId rows = s.op("Unsqueeze", {s.ints(range(5)), s.ints({1})}), back = s.op("Sub", {rows, s.ints(range(6))});
+  const ValueId near = s.op("And", {s.op("GreaterOrEqual", {back, s.ints({0})}), s.op("Less", {back, s.ints({2})})});
+  s.finish({s.context(s.softmax(s.op("Where", {near, s.scores(), s.constant(-3e38)})))});
+  EXPECT_EQ(s.apply("fuse_attention").matches, 1u);
+  EXPECT_EQ(s.count("FusedAttention"), 1u);
+}
+
+// Six heads of queries on three of keys, as exporters repeat them: before the transposes or behind them.
+struct Groups : Heads {
+  ValueId queries = input("queries", {2, 5, 6, 4});
+  ValueId repeated(ValueId x, std::size_t axis, std::int64_t times = 2) {
+    Ints many{1, 1, 1, 1, 1}, joined{0, 0, 6, 4};  // six rows; 0 copies the extent
+    many[axis + 1] = times;
+    joined[axis] = 6;
+    return op("Reshape",
+              {op("Expand", {op("Unsqueeze", {x, ints({static_cast<std::int64_t>(axis) + 1})}), ints(many)}), ints(joined)});
+  }
+  void build(bool behind, ValueId mask, std::int64_t valueTimes = 2) {
+    const auto heads = [&](ValueId x, std::int64_t times) {
+      return behind ? repeated(op("Transpose", {x}, kHeads), 1, times) : op("Transpose", {repeated(x, 2, times)}, kHeads);
+    };
+    ValueId scores = op("MatMul", {op("Transpose", {queries}, kHeads), op("Transpose", {heads(k, 2)}, kTurned)});
+    if (mask) scores = op("Add", {scores, mask});
+    const ValueId y = op("MatMul", {softmax(scores), heads(v, valueTimes)});
+    finish({op("Transpose", {y}, kHeads)});
+  }
+};
+
+TEST(FuseAttention, HeadsThatShareKeysReadThemWithoutCopies) {
+  for (const bool behind : {false, true})
+    for (const Shape& mask : {Shape{}, Shape{5, 6}, Shape{2, 1, 1, 6}, Shape{1, 5, 6}, Shape{2, 6, 5, 6}}) {
+      Groups s;
+      s.build(behind, mask.empty() ? ValueId{} : s.input("mask", mask));
+      s.expectOneNode();
+      EXPECT_EQ(s.count("Expand"), 0u);
+      EXPECT_EQ(s.only("FusedAttention").attrs.integer("groups", 1), 2);
+      EXPECT_EQ(s.apply("fuse_attention").matches, 0u);
+    }
+}
+
+// What PyTorch's dynamo exporter writes: keys are turned while batch and heads are one axis.
+TEST(FuseAttention, KeysThatAreTurnedInThreeAxes) {
+  Groups both;
+  const ValueId keys = both.repeated(both.op("Transpose", {both.k}, kHeads), 1);
+  const ValueId columns = both.op(
+      "Reshape", {both.op("Transpose", {both.op("Reshape", {keys, both.ints({12, 6, 4})})}, {{"perm", Ints{0, 2, 1}}}),
+                  both.ints({2, 6, 4, 6})});
+  const ValueId products = both.op("MatMul", {both.op("Transpose", {both.queries}, kHeads), columns});
+  both.finish({both.op("MatMul", {both.softmax(products), both.repeated(both.op("Transpose", {both.v}, kHeads), 1)})});
+  both.expectOneNode();
+  EXPECT_EQ(both.count("Expand") + both.count("Reshape"), 0u);
+  EXPECT_EQ(both.only("FusedAttention").attrs.integer("groups", 1), 2);
+}
+
+TEST(FuseAttention, NearMissesOfGroups) {
+  {
+    Groups s;  // six heads of three keys, and three times one value
+    s.v = s.input("one", {2, 6, 2, 4});
+    s.build(true, {}, 3);
+    s.expectMiss("groups of different sizes");
+  }
+  {
+    Groups s;  // copies whose heads lie apart: 0 1 2 0 1 2
+    const ValueId many = s.ints({1, 2, 1, 1, 1}), joined = s.ints({0, 6, 6, 4});
+    const auto apart = [&](ValueId x) {
+      const ValueId heads = s.op("Transpose", {x}, kHeads);
+      return s.op("Reshape", {s.op("Expand", {s.op("Unsqueeze", {heads, s.ints({1})}), many}), joined});
+    };
+    const ValueId scores =
+        s.op("MatMul", {s.op("Transpose", {s.queries}, kHeads), s.op("Transpose", {apart(s.k)}, kTurned)});
+    s.finish({s.op("MatMul", {s.softmax(scores), apart(s.v)})});
+    EXPECT_EQ(s.apply("fuse_attention").matches, 1u);  // of copies that stay as they are
+    EXPECT_EQ(s.count("Expand"), 2u);
+  }
+}
+
 TEST(FuseAttention, KeysThatTwoReadStayWhereOneIsNoAttention) {
   Heads s;
   const ValueId k = s.op("Transpose", {s.k}, kHeadsTurned);
@@ -103,7 +201,7 @@ TEST(FuseAttention, NearMisses) {
   {
     Heads s;
     s.finish({s.context(s.softmax(s.scores(), 2))});
-    s.expectMiss("another axis");
+    s.expectMiss("expected axis = last instead of 2");
   }
   {
     Heads s;
@@ -121,7 +219,7 @@ TEST(FuseAttention, NearMisses) {
     Heads s;
     const ValueId one = s.input("one", {5, 6}), other = s.input("other", {5, 6});
     s.finish({s.context(s.softmax(s.op("Add", {s.op("Add", {s.scores(), one}), other})))});
-    s.expectMiss("two masks");
+    s.expectMiss("; expected Div, MatMul, Mul or Tanh");
   }
   {
     Heads s;
@@ -180,6 +278,38 @@ TEST(FuseAttention, DropoutDrawsWhatItDrewBefore) {
   ASSERT_TRUE(fused.has_value()) << fused.error().message;
   EXPECT_LT(fused->instructions, plain->instructions);
   expectEqual(*plain, *fused);
+}
+
+// Bounded scores, and keys that four heads share, with gradients and dropout.
+TEST(FuseAttention, GradientsOfGroupsAndBoundedScores) {
+  using namespace testing;
+  for (const bool dropped : {false, true}) {
+    std::string graph = floats("q", {1, 4, 5, 4}, wave(80, 1)) + floats("k", {1, 2, 6, 4}, wave(48, 2)) +
+                        floats("v", {1, 2, 6, 4}, wave(48, 3)) + floats("c", {1, 4, 5, 4}, wave(80, 4)) +
+                        node("Constant", "", "cap", realAttribute("value_float", 0.75)) + ints("axis", {1}, {2}) +
+                        ints("many", {5}, {1, 1, 2, 1, 1}) + ints("joined", {4}, {0, 4, 6, 4});
+    for (const char* x : {"k", "v"})
+      graph += node("Unsqueeze", std::string(x) + " axis", std::string(x) + "1") +
+               node("Expand", std::string(x) + "1 many", std::string(x) + "2") +
+               node("Reshape", std::string(x) + "2 joined", std::string(x) + "3");
+    graph += node("Transpose", "k3", "kt", attribute("perm", {0, 1, 3, 2})) + node("MatMul", "q kt", "products") +
+             node("Div", "products cap", "small") + node("Tanh", "small", "bent") + node("Mul", "bent cap", "scores") +
+             node("Softmax", "scores", "s", attribute("axis", -1)) + floats("share", {}, {dropped ? 0.4F : 0.0F}) +
+             "initializer { name: 'mode' data_type: 9 int32_data: 1 }" + node("Dropout", "s share mode", "p") +
+             node("MatMul", "p v3", "y") + node("Mul", "y c", "yc") +
+             node("ReduceSum", "yc", "loss", attribute("keepdims", 0));
+    const auto step = [&](const char* fused) {
+      return smallStep(graph, 17, {"q", "k", "v"},
+                       {1, {{"pass.fuse_attention", fused}, {"seed", "3"}, {"freeze", "^(c|share)$"}}, {}});
+    };
+    const auto plain = step("off"), fused = step("on");
+    ASSERT_TRUE(plain.has_value()) << plain.error().message;
+    ASSERT_TRUE(fused.has_value()) << fused.error().message;
+    EXPECT_EQ(fused->running.count("FusedAttention"), 1u);
+    EXPECT_EQ(fused->running.count("Expand"), 0u);
+    EXPECT_LT(fused->instructions, plain->instructions);
+    expectEqual(*plain, *fused);
+  }
 }
 
 // A mask that is trained needs the scores, so nothing would be saved.

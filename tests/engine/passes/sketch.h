@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -56,13 +57,14 @@ class Sketch {
   }
 
   // Runs the pass and compares the outputs with those before.
-  PassResult apply(std::string_view name) {
+  PassResult apply(std::string_view name, std::map<std::string, std::string, std::less<>> options = {}) {
     const std::vector<Tensor> before = run();
     PassResult result;
     for (const PassList& list : pipeline())
       for (const Pass& pass : list.passes)
         if (pass.name == name) {
           PassContext context(*inference);
+          context.options = options;
           EXPECT_TRUE(pass.run(graph, context).has_value());
           result = std::move(context.result);
           EXPECT_TRUE(graph.verify().empty());
