@@ -29,14 +29,7 @@ Status fuseGatherGrad(Graph& graph, PassContext& context) {
         context.miss(id, condition);
         continue;
       }
-      Node& target = graph.mutableNode(id);
-      target.domain = gather.domain;
-      target.op = gather.op;
-      target.attrs = gather.attrs;
-      target.inputs = {gather.input(0), gather.input(1), gather.input(2), addend};
-      target.provenance.sources.push_back(producer);
-      target.provenance.pass = graph.pass();
-      graph.logChange(id);
+      becomeLike(graph, id, gather, {gather.input(0), gather.input(1), gather.input(2), addend}, {{producer}});
       gone.push_back(producer);
       context.match();
       break;

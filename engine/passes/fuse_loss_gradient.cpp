@@ -43,16 +43,10 @@ Status fuseLossGradient(Graph& graph, PassContext& context) {
         context.miss(id, why);
         continue;
       }
-      Node& target = graph.mutableNode(id);
-      target.domain = loss.domain;
-      target.op = loss.op;
-      target.attrs = loss.attrs;
-      target.inputs = loss.inputs;
-      target.inputs.resize(kAddend);
-      target.inputs.push_back(addend);
-      target.provenance.sources.push_back(producer);
-      target.provenance.pass = graph.pass();
-      graph.logChange(id);
+      std::vector<ValueId> inputs = loss.inputs;
+      inputs.resize(kAddend);
+      inputs.push_back(addend);
+      becomeLike(graph, id, loss, std::move(inputs), {{producer}});
       gone.push_back(producer);
       context.match();
       break;

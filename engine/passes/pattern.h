@@ -15,6 +15,11 @@ inline bool isOp(const Node& node, std::string_view op) { return node.domain.emp
 // The node that makes the value, if it is `op`; else null.
 const Node* producerOf(const Graph& graph, ValueId value, std::string_view op);
 
+// `target` becomes another node: op and attributes of `model`, these inputs. It remembers `absorbed`, which it stands for
+// too, and the current pass; its outputs stay.
+void becomeLike(Graph& graph, NodeId target, const Node& model, std::vector<ValueId> inputs,
+                std::span<const NodeId> absorbed);
+
 // The readers of every value as the graph was when this was made.
 class Readers {
  public:

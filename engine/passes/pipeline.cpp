@@ -20,6 +20,7 @@
 #include "engine/passes/fuse_attention.h"
 #include "engine/passes/fuse_batch_norm.h"
 #include "engine/passes/fuse_cross_entropy.h"
+#include "engine/passes/fuse_dropout.h"
 #include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_fake_quant.h"
 #include "engine/passes/fuse_gather_grad.h"
@@ -162,6 +163,7 @@ PassList specialising() {
           {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
           {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
           {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
+          {"fuse_dropout", "adds bias and residual within the Dropout between them", fuseDropout},
           {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
           {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
           {"fuse_loss_gradient", "adds another gradient of the scores while that of the cross entropy is written",

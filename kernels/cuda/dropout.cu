@@ -1,6 +1,7 @@
 // Dropout with the CPU's mask: Philox by element, four elements to a draw.
 #include <cmath>
 
+#include "kernels/bias_dropout.h"
 #include "kernels/cuda/philox.h"
 #include "kernels/cuda/support.h"
 #include "kernels/dropout_part.h"
@@ -60,6 +61,26 @@ SS_GLOBAL void dropPart(Global<const float> x, Global<const std::int64_t> places
   if (kept.present()) kept[i] = keeps ? 1 : 0;
 }
 
+// x, residual?, y, kept?: [count]; bias?: [width] along the last axis, or [count]. One thread draws for four elements;
+// without `drops` all stay. y may lie over x or residual.
+SS_GLOBAL void dropSums(Global<const float> x, Global<const float> bias, Global<const float> residual, Global<float> y,
+                        Global<std::uint8_t> kept, std::int64_t count, std::int64_t width, Draw draw, bool drops,
+                        float threshold, float scale) {
+  const std::int64_t block = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex(), first = block * 4;
+  if (first >= count) return;
+  const Words words = drops ? randomWords(keyOf(draw), static_cast<std::uint64_t>(block)) : Words{};
+  for (int e = 0; e < 4 && first + e < count; ++e) {
+    const std::int64_t i = first + e;
+    const bool keeps = !drops || uniformOf(words.word[e]) >= threshold;
+    float value = x[i];
+    if (bias.present()) value += bias[i % width];
+    value = keeps ? value * scale : 0.0F;
+    if (residual.present()) value += residual[i];
+    y[i] = value;
+    if (kept.present()) kept[i] = keeps ? 1 : 0;
+  }
+}
+
 }  // namespace dropout_cu
 
 // x, ratio?, training?; the last two are read on the host.
@@ -83,6 +104,33 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
                    gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, drawOf(gpu), dropoutThreshold(ratio), scale);
   };
   return makeLaunched("dropout", body, 0, Determinism::keyedRandom());
+}
+
+// x, bias?, residual?, ratio?, training?; the last two are read on the host.
+Result<std::unique_ptr<Kernel>> makeBiasDropout(const KernelSpec& spec) {
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}})
+    if ((i == 0 || spec.inputPresent(i)) && !takesInput(spec, i)) return notTaken(spec, "elements other than float32");
+  if (!takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  const std::int64_t count = elementCount(spec.inputs[0].dims);
+  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count, DType::kBool))
+    return notTaken(spec, "results of another size");
+  for (const std::size_t i : {std::size_t{3}, std::size_t{4}})
+    if (spec.inputPresent(i) && (!takesScalar(spec, i) || spec.inputs[i].space != Space::kHost))
+      return notTaken(spec, "a ratio or mode that is no scalar of the host");
+  const auto dimsOf = [&](std::size_t i) { return spec.inputPresent(i) ? &spec.inputs[i].dims : nullptr; };
+  SS_TRY(checkBiasDropout(spec.inputs[0].dims, dimsOf(1), dimsOf(2)));
+  const std::int64_t width = spec.inputPresent(1) ? elementCount(spec.inputs[1].dims) : 1;
+  const auto body = [=](Launcher& gpu) -> Status {
+    const KernelCall& call = gpu.call();
+    const double ratio = call.inputPresent(3) ? elementAsDouble(call.inputs[3], 0) : 0.5;
+    if (!(ratio >= 0)) return invalid("BiasDropout: ratio " + std::to_string(ratio) + "; 0 or more");
+    const bool drops = ratio > 0 && call.inputPresent(4) && elementAsDouble(call.inputs[4], 0) != 0;
+    const float scale = !drops ? 1.0F : ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F;
+    return gpu.run("dropout of a sum", gpu::function<dropSums>, blocksFor(count, kThreads * 4), kThreads, gpu.in<float>(0),
+                   gpu.in<float>(1), gpu.in<float>(2), gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, width,
+                   drawOf(gpu), drops, dropoutThreshold(ratio), scale);
+  };
+  return makeLaunched("bias_dropout", body, 0, Determinism::keyedRandom());
 }
 
 // x, places, extent, ratio?, training?; the last three are read on the host.

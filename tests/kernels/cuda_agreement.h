@@ -55,6 +55,7 @@ inline std::string lacking() {
 // Inputs that the op reads on the host (OpDef::hostInputs).
 inline std::set<std::size_t> hostInputs(const std::string& op) {
   static const std::map<std::string, std::set<std::size_t>> kInputs{{"AveragePoolGrad", {1}},
+                                                                    {"BiasDropout", {3, 4}},
                                                                     {"CumSum", {1}},
                                                                     {"Dropout", {1, 2}},
                                                                     {"DropoutPart", {2, 3, 4}},

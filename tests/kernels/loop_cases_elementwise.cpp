@@ -165,6 +165,20 @@ auto dropout(bool training) {
   };
 }
 
+// The sums around a dropout: a bias that is a row or whole, a residual, or one of them alone.
+auto biasDropout(bool training) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = round % 2 ? Dims{3, 257} : Dims{5, 4, 130}, row{dims.back()};
+    const Tensor bias = round % 4 == 3 ? Tensor() : floats(random, round % 3 == 1 ? dims : row, -3, 3);
+    const Tensor residual = round % 5 == 4 ? Tensor() : floats(random, dims, -3, 3);
+    Operands o{{floats(random, dims, -3, 3), bias, residual, Tensor::scalar(DType::kF32, round % 3 == 2 ? 0.9 : 0.1),
+                Tensor::scalar(DType::kBool, training ? 1 : 0)},
+               {{DType::kF32, dims}}};
+    if (round % 3 != 2) o.outputs.push_back({DType::kBool, dims});
+    return o;
+  };
+}
+
 // Places of an axis of 11: for all outer rows alike, or row by row.
 auto dropoutPart(bool byOuter) {
   return [=](Random& random, int round, Attributes& attrs) {
@@ -314,6 +328,8 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Cosh", unary(-9, 9), 1e-6, 0, ""},
       {"", "Dropout", dropout(false), 0, 0, "Inference"},
       {"", "Dropout", dropout(true), 1e-6, 0, "Training"},
+      {"stepscope", "BiasDropout", biasDropout(false), 1e-6, 0, "Inference"},
+      {"stepscope", "BiasDropout", biasDropout(true), 1e-6, 0, "Training"},
       {"stepscope", "DropoutPart", dropoutPart(false), 1e-6, 0, "Alike"},
       {"stepscope", "DropoutPart", dropoutPart(true), 1e-6, 0, "ByRow"},
       {"", "Elu", unary(-5, 5), 1e-6, 0, ""},

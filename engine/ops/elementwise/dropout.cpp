@@ -55,7 +55,43 @@ Status inferPart(ShapeContext& c) {
   return inferDropoutShape(c, 3);
 }
 
+// Of a sum: bias and residual stand between x and the share.
+Status inferSum(ShapeContext& c) {
+  for (const std::size_t i : {1u, 2u}) {
+    if (!c.hasInput(i)) continue;
+    SS_TRY(requireType(c, i, c.inputDType(0)));
+    if (!c.rankKnown(0) || !c.rankKnown(i)) continue;
+    const Shape &x = *c.inputShape(0), &other = *c.inputShape(i);
+    if (i == 1 && other.size() == 1 && !x.empty())
+      SS_TRY(c.unify(x.back(), other.front(), "last extent of x and bias"));
+    else if (other.size() != x.size())
+      return c.error(std::string(i == 1 ? "bias " : "residual ") + shapeText(other) + " for x " + shapeText(x) +
+                     "; expected its extents" + (i == 1 ? ", or the last one" : ""));
+    else
+      SS_TRY(c.unifyShapes(x, other, i == 1 ? "x and bias" : "x and residual"));
+  }
+  return inferDropoutShape(c, 3);
+}
+
 }  // namespace
+
+extern constexpr OpDef kBiasDropoutOp{
+    .name = "BiasDropout",
+    .domain = kInternalDomain,
+    .doc =
+        "y = Dropout(x + bias) + residual; inputs x, bias?, residual?, ratio?, training_mode?; bias is as x or a row of its "
+        "last axis (kernels/bias_dropout.h). Written by passes after the gradient.",
+    .inputs = {1, 5},
+    .outputs = {1, 2},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(3) | bit(4),
+    .inferShape = inferSum,
+    .noGradientReason = "written after the gradient was taken",
+    .differentiableInputs = kAllInputs,
+    .inPlaceInputs = bit(0) | bit(2),
+    .random = true,
+};
 
 extern constexpr OpDef kDropoutOp{
     .name = "Dropout",

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/bias_dropout.h"
 #include "kernels/dropout_part.h"
 #include "kernels/reference/elementwise/families.h"
 #include "kernels/reference/elementwise/loops.h"
@@ -17,9 +18,9 @@ RandomKey keyOf(const KernelSpec& spec, const KernelCall& call) {
 }
 
 // y[i] = x[i] kept by the number of element elementOf(i); `share`: the input that says the share that goes, `share + 1` the
-// mode.
+// mode. `sums`: inputs 1 and 2, where they are there, are added before and after.
 template <typename F>
-Status drop(const KernelSpec& spec, const KernelCall& call, std::size_t share, F elementOf) {
+Status drop(const KernelSpec& spec, const KernelCall& call, std::size_t share, F elementOf, bool sums = false) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
   SS_TRY(checkSameElements(spec, call, 0));
   SS_TRY(checkOutputType(spec, call, 0, x.dtype));
@@ -37,13 +38,19 @@ Status drop(const KernelSpec& spec, const KernelCall& call, std::size_t share, F
   const bool training = call.inputPresent(share + 1) && elementAsDouble(call.inputs[share + 1], 0) != 0 && ratio > 0;
   const double scale = training ? (ratio < 1 ? 1 / (1 - ratio) : 0) : 1;
   bool* mask = hasMask ? static_cast<bool*>(call.outputs[1].data) : nullptr;
+  const TensorView* bias = sums && call.inputPresent(1) ? &call.inputs[1] : nullptr;
+  const TensorView* residual = sums && call.inputPresent(2) ? &call.inputs[2] : nullptr;
   const bool done = dispatchFloat(x.dtype, [&](auto tag) {
     using T = decltype(tag);
     const auto in = x.as<const T>();
     const auto out = y.as<T>();
     for (std::size_t i = 0; i < in.size(); ++i) {
       const bool kept = !training || uniform01(call.random, elementOf(i)) >= ratio;
-      out[i] = kept ? narrow<T>(widen(in[i]) * scale) : T(0.0f);
+      const auto element = static_cast<std::int64_t>(i);
+      const double before = bias ? elementAsDouble(*bias, element % bias->elements()) : 0;
+      const double after = residual ? elementAsDouble(*residual, element) : 0;
+      const double x = bias ? widen(in[i]) + before : static_cast<double>(widen(in[i]));
+      out[i] = residual ? narrow<T>((kept ? x * scale : 0) + after) : kept ? narrow<T>(x * scale) : T(0.0f);
       if (hasMask) mask[i] = kept;
     }
   });
@@ -53,6 +60,15 @@ Status drop(const KernelSpec& spec, const KernelCall& call, std::size_t share, F
 
 Status dropout(const KernelSpec& spec, const KernelCall& call) {
   return drop(spec, call, 1, [](std::size_t i) { return static_cast<std::uint64_t>(i); });
+}
+
+Status biasDropout(const KernelSpec& spec, const KernelCall& call) {
+  const auto dimsOf = [&](std::size_t i) { return call.inputPresent(i) ? &call.inputs[i].dims : nullptr; };
+  SS_TRY(checkBiasDropout(call.inputs[0].dims, dimsOf(1), dimsOf(2)));
+  for (const std::size_t i : {1u, 2u})
+    if (call.inputPresent(i) && call.inputs[i].dtype != call.inputs[0].dtype) return wrongType(spec, call.inputs[i].dtype);
+  return drop(
+      spec, call, 3, [](std::size_t i) { return static_cast<std::uint64_t>(i); }, true);
 }
 
 Status dropoutPart(const KernelSpec& spec, const KernelCall& call) {
@@ -181,6 +197,7 @@ std::span<const KernelEntry> randomKernels() {
       {"", "RandomNormalLike", drawing<1, randomNormal>},
       {"", "RandomUniform", drawing<0, randomUniform>},
       {"", "RandomUniformLike", drawing<1, randomUniform>},
+      {"stepscope", "BiasDropout", drawing<1, biasDropout>},
       {"stepscope", "DropoutPart", drawing<3, dropoutPart>},
       {"stepscope", "StochasticRound", drawing<1, stochasticRound>},
   };

@@ -275,6 +275,23 @@ void addDropoutPart(std::vector<OpExample>& all) {
 }
 
 // No gradient: the op is written after it was taken.
+void addBiasDropout(std::vector<OpExample>& all) {
+  const In x = In::random({3, 4, 5}), row = In::random({5});
+  const auto sum = [&](std::string name, std::vector<In> inputs, std::size_t outputs) {
+    OpExample added =
+        withOutputs(inDomain("stepscope", example("BiasDropout_" + name, "BiasDropout", std::move(inputs))), outputs);
+    added.differentiate = false;
+    all.push_back(std::move(added));
+  };
+  sum("row_and_residual", {x, row, x, scalar(0.4), boolScalar(true)}, 2);
+  sum("whole_bias", {x, x, In::none(), scalar(0.4), boolScalar(true)}, 1);
+  sum("residual", {x, In::none(), x, scalar(0.4), boolScalar(true)}, 2);
+  sum("residual_default_ratio", {x, In::none(), x, In::none(), boolScalar(true)}, 1);
+  sum("inference", {x, row, x, scalar(0.4), boolScalar(false)}, 2);
+  sum("everything_dropped", {x, row, x, scalar(1), boolScalar(true)}, 2);
+}
+
+// No gradient: the op is written after it was taken.
 void addPointwise(std::vector<OpExample>& all) {
   const auto chain = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps) {
     OpExample added =
@@ -413,6 +430,7 @@ std::span<const OpExample> elementwiseExamples() {
     addCasts(examples);
     addRandom(examples);
     addDropoutPart(examples);
+    addBiasDropout(examples);
     addOptimizers(examples);
     addPointwise(examples);
     addGenerators(examples);
