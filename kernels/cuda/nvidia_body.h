@@ -102,22 +102,31 @@ SS_DEVICE int firstBit(unsigned word) { return __ffs(static_cast<int>(word)) - 1
 class Complaint {
  public:
   Complaint() = default;
+  // Lanes of a warp take the lock in turn: a lane that waits for another one of its warp may keep that one from going on.
   SS_DEVICE void raise(std::int64_t position, std::int64_t value) const {
     const auto own = static_cast<unsigned long long>(position);
-    volatile Complained* const place = place_;
-    if (place->position <= own) return;
-    while (atomicCAS(&place_->lock, 0u, 1u) != 0u) {
-    }
-    __threadfence();
-    if (own < place->position) {
-      place->value = value;
-      place->position = own;
-    }
-    __threadfence();
-    atomicExch(&place_->lock, 0u);
+    if (read(place_->position) <= own) return;
+    for (unsigned lanes = __activemask(); lanes != 0; lanes &= lanes - 1)
+      if (threadIdx.x % 32 == static_cast<unsigned>(firstBit(lanes))) write(own, value);
   }
 
  private:
+  SS_DEVICE static unsigned long long read(const volatile unsigned long long& word) { return word; }
+  // The host may look while the kernel runs: what it sees of the position, it sees of the value.
+  SS_DEVICE void write(unsigned long long position, std::int64_t value) const {
+    volatile Complained* const place = place_;
+    while (atomicCAS(&place_->lock, 0u, 1u) != 0u) {
+    }
+    __threadfence_system();
+    if (position < place->position) {
+      place->value = value;
+      __threadfence_system();
+      place->position = position;
+    }
+    __threadfence_system();
+    atomicExch(&place_->lock, 0u);
+  }
+
   Complained* place_ = nullptr;
 };
 

@@ -38,7 +38,6 @@ CuResult Captured::fork(std::span<const CuStream> streams, const Events& events)
 
 CuResult Captured::begin(std::span<const CuStream> streams) {
   SS_CU_TRY(need(within_, streams.size()));
-  SS_CU_TRY(need(around_, streams.size()));
   SS_CU_TRY(driver_.captureBegin(streams[0], kCuCaptureThreadLocal));
   const CuResult forked = fork(streams, within_);
   if (forked == kCuSuccess) return kCuSuccess;
@@ -62,6 +61,7 @@ CuResult Captured::end(std::span<const CuStream> streams, Made* made) {
 }
 
 CuResult Captured::launch(CuGraphExec executable, std::span<const CuStream> streams) {
+  SS_CU_TRY(need(around_, streams.size()));  // there may be more than when it was captured
   SS_CU_TRY(join(streams, around_));
   SS_CU_TRY(driver_.graphLaunch(executable, streams[0]));
   return fork(streams, around_);

@@ -30,7 +30,7 @@ class Complaints {
   CuResult add(ErrorOf errorOf, gpu::Complained** place);
   // The first complaint that nobody was told; places are used again once everything has run (`all`).
   std::optional<Error> collect(bool all);
-  // The same for places that belong to the launches of a graph, which uses them again.
+  // The same, once everything has run, for places that belong to the launches of a graph, which uses them again.
   std::optional<Error> collectAgain();
 
  private:

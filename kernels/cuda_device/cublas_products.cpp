@@ -8,6 +8,7 @@ namespace stepscope::cuda {
 namespace {
 
 constexpr std::uintptr_t kAlignment = 16;
+constexpr LtStatus kArchitectureMismatch = 8, kNotSupported = 15;
 
 Status check(LtStatus status, const char* what) {
   if (status == 0) return {};
@@ -110,13 +111,14 @@ Status CublasProducts::make(const LibraryProduct& p, Prepared& made) {
   return asked;
 }
 
-Result<CublasProducts::Prepared*> CublasProducts::prepared(const LibraryProduct& product) {
+CublasProducts::Prepared& CublasProducts::prepared(const LibraryProduct& product) {
   const auto [place, fresh] = known_.try_emplace(keyOf(product));
-  if (fresh) SS_TRY(make(product, place->second));
-  return &place->second;
+  // What cannot be described to the library, it has no algorithm for.
+  if (fresh && !make(product, place->second)) place->second.possible = false;
+  return place->second;
 }
 
-Result<bool> CublasProducts::takes(const LibraryProduct& product) {
+bool CublasProducts::takes(const LibraryProduct& product) {
   if (!asked_) {
     asked_ = true;
     const auto library = CublasLt::load();
@@ -126,22 +128,24 @@ Result<bool> CublasProducts::takes(const LibraryProduct& product) {
       lacking_ = library ? "cuBLASLt does not start" : library.error().message;
   }
   if (!library_ || !isLibraryProduct(product) || !isAligned(product)) return false;
-  SS_ASSIGN(Prepared* const ready, prepared(product));
-  return ready->possible;
+  return prepared(product).possible;
 }
 
-Status CublasProducts::run(const LibraryProduct& product, CuStream stream) {
-  SS_ASSIGN(Prepared* const ready, prepared(product));
+Result<bool> CublasProducts::run(const LibraryProduct& product, CuStream stream) {
+  Prepared& ready = prepared(product);
   if (product.bias)
-    SS_TRY(check(library_->matmulSet(ready->matmul, kLtBiasPointer, &product.bias, sizeof(product.bias)), "the bias"));
+    SS_TRY(check(library_->matmulSet(ready.matmul, kLtBiasPointer, &product.bias, sizeof(product.bias)), "the bias"));
   const float beta = product.addend ? product.beta : 0.0F;
-  const void* const first = ready->transposedResult ? product.b : product.a;
-  const void* const second = ready->transposedResult ? product.a : product.b;
+  const void* const first = ready.transposedResult ? product.b : product.a;
+  const void* const second = ready.transposedResult ? product.a : product.b;
   const void* const addend = product.addend ? product.addend : product.y;
-  return check(
-      library_->matmul(handle_, ready->matmul, &product.alpha, first, ready->first, second, ready->second, &beta, addend,
-                       ready->result, product.y, ready->result, ready->heuristic.algorithm, nullptr, 0, stream),
-      "a product");
+  const LtStatus put =
+      library_->matmul(handle_, ready.matmul, &product.alpha, first, ready.first, second, ready.second, &beta, addend,
+                       ready.result, product.y, ready.result, ready.heuristic.algorithm, nullptr, 0, stream);
+  // An algorithm that was offered may still be refused. Nothing is on the stream then.
+  if (put == kNotSupported || put == kArchitectureMismatch) return ready.possible = false;
+  SS_TRY(check(put, "a product"));
+  return true;
 }
 
 }  // namespace stepscope::cuda

@@ -19,10 +19,11 @@ class CublasProducts {
   CublasProducts(const CublasProducts&) = delete;
   CublasProducts& operator=(const CublasProducts&) = delete;
 
-  // False: there is no library, or it has no algorithm for this. Errors: kInternal for what the library answers else.
-  Result<bool> takes(const LibraryProduct& product);
-  // Puts one that it takes on the stream. Errors: kInternal.
-  Status run(const LibraryProduct& product, CuStream stream);
+  // False: there is no library, or it has no algorithm for this.
+  bool takes(const LibraryProduct& product);
+  // Puts one that it takes on the stream. False: the library does not take it after all, now and later, and nothing was put
+  // there. Errors: kInternal.
+  Result<bool> run(const LibraryProduct& product, CuStream stream);
   // Why there is none; empty: there is, or nobody has asked for a product yet.
   const std::string& lacking() const { return lacking_; }
 
@@ -35,7 +36,7 @@ class CublasProducts {
     LtHeuristic heuristic{};
     bool possible = false;
   };
-  Result<Prepared*> prepared(const LibraryProduct& product);
+  Prepared& prepared(const LibraryProduct& product);
   Status make(const LibraryProduct& product, Prepared& made);
 
   const CublasLt* library_ = nullptr;

@@ -358,15 +358,13 @@ class CudaDevice final : public Device,
     const std::lock_guard lock(mutex_);
     SS_TRY(enter());
     SS_ASSIGN(CuStream on, streamOf(product.stream));
-    auto taken = library_->takes(product);
-    if (!taken) return fail(taken.error().code, fmt::format("device '{}': {}", facts_.name, taken.error().message));
-    if (!*taken) return false;
+    if (!library_->takes(product)) return false;
     lastKernel_ = kByLibrary.name;
     begin(on, product.stream, {ActivityKind::kKernel, 0, &kByLibrary});
-    const Status put = library_->run(product, on);
+    auto put = library_->run(product, on);
     end(on);
     if (!put) return fail(put.error().code, fmt::format("device '{}': {}", facts_.name, put.error().message));
-    return true;
+    return put;
   }
   Result<void*> complaint(Complaints::ErrorOf errorOf) override {
     const std::lock_guard lock(mutex_);
@@ -473,9 +471,10 @@ class CudaDevice final : public Device,
   }
   Status answer(bool all) {
     if (auto error = complaints_.collect(all)) return tl::make_unexpected(std::move(*error));
+    if (!all) return {};  // a graph may be running, and writes where its complaints are
     for (Graph* graph : launched_)
       if (auto error = graph->complaints.collectAgain()) return tl::make_unexpected(std::move(*error));
-    if (all) launched_.clear();
+    launched_.clear();
     return {};
   }
 

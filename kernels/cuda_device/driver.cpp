@@ -37,7 +37,11 @@ bool isLoss(CuResult error) {
     case kCuDeviceUnavailable:
     case kCuEccUncorrectable:
     case kCuNvlinkUncorrectable:
-    case kCuContextDestroyed: return true;
+    case kCuContained:
+    case kCuContextDestroyed:
+    case kCuMpsRpcFailure:
+    case kCuMpsClientTerminated:
+    case kCuExternalDevice: return true;
     default: return false;
   }
 }
@@ -53,6 +57,7 @@ bool isSticky(CuResult error) {
     case kCuInvalidAddressSpace:
     case kCuInvalidProgramCounter:
     case kCuLaunchFailed:
+    case kCuTensorMemoryLeak:
     case kCuUnknown: return true;
     default: return isLoss(error);
   }

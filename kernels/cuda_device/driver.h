@@ -41,6 +41,7 @@ enum : CuResult {
   kCuEccUncorrectable = 214,
   kCuNvlinkUncorrectable = 220,
   kCuUnsupportedPtx = 222,
+  kCuContained = 226,
   kCuNotFound = 500,
   kCuNotReady = 600,
   kCuIllegalAddress = 700,
@@ -54,11 +55,15 @@ enum : CuResult {
   kCuInvalidAddressSpace = 717,
   kCuInvalidProgramCounter = 718,
   kCuLaunchFailed = 719,
+  kCuTensorMemoryLeak = 721,
   kCuSystemDriverMismatch = 803,
+  kCuMpsRpcFailure = 806,
+  kCuMpsClientTerminated = 810,
   kCuCaptureUnsupported = 900,
   kCuCaptureInvalidated = 901,
   kCuCaptureUnjoined = 904,
   kCuCaptureIsolation = 905,
+  kCuExternalDevice = 911,
   kCuUnknown = 999,
 };
 

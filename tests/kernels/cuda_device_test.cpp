@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "kernels/activity.h"
+#include "kernels/cuda_device/driver.h"
 #include "kernels/cuda_device/gpu_code.h"
+#include "kernels/device_graph.h"
 #include "kernels/emulated_device.h"
 #include "tests/kernels/fake_gpu/use.h"
 #include "tests/kernels/on_device.h"
@@ -196,6 +198,30 @@ TEST(CudaDevice, EventsOrderStreams) {
   EXPECT_EQ(free, (std::set<int>{1, 2}));
 }
 
+// A graph is ordered with all streams that there are when it is replayed, not with those alone that it was recorded on.
+TEST(CudaDevice, AGraphWaitsForStreamsThatCameLater) {
+  for (int seed = 0; seed < 10; ++seed) {
+    const auto device = made("seed=" + std::to_string(seed));
+    ASSERT_TRUE(device);
+    const auto memory = device->allocate(8);
+    ASSERT_TRUE(memory.has_value());
+    GraphSource* const source = graphsOf(*device);
+    ASSERT_TRUE(source->beginGraph(nullptr).has_value());
+    ASSERT_TRUE(device->copy(memory->data() + 4, memory->data(), 4, 0).has_value());
+    const auto graph = source->endGraph();
+    ASSERT_TRUE(graph.has_value()) << graph.error().message;
+    ASSERT_TRUE(device->needStreams(6).has_value());
+    for (const StreamId stream : {StreamId{5}, StreamId{3}}) {
+      ASSERT_TRUE(device->fill(memory->data(), static_cast<std::uint8_t>(stream), 4, stream).has_value());
+      ASSERT_TRUE(source->replay(**graph).has_value());
+      std::array<std::uint8_t, 8> back{};
+      ASSERT_TRUE(device->copy(back.data(), memory->data(), 8, 4).has_value());
+      ASSERT_TRUE(device->synchronise().has_value());
+      EXPECT_EQ(back[7], stream);
+    }
+  }
+}
+
 // A context belongs to a thread: every call brings it along.
 TEST(CudaDevice, MayBeUsedFromAnyThread) {
   const auto device = made();
@@ -354,6 +380,17 @@ TEST(CudaFaults, ADeviceThatIsLostSaysSo) {
             std::string::npos)
       << lost.error().message;
   EXPECT_EQ(device->synchronise().error().message, lost.error().message);
+}
+
+// Which errors end the device is what the driver's documentation says of them.
+TEST(CudaFaults, ErrorsThatStayAreTold) {
+  for (const cuda::CuResult lost : {cuda::kCuContained, cuda::kCuEccUncorrectable, cuda::kCuContextDestroyed,
+                                    cuda::kCuMpsClientTerminated, cuda::kCuExternalDevice})
+    EXPECT_TRUE(cuda::isLoss(lost) && cuda::isSticky(lost)) << lost;
+  for (const cuda::CuResult kernel : {cuda::kCuIllegalAddress, cuda::kCuMisalignedAddress, cuda::kCuTensorMemoryLeak})
+    EXPECT_TRUE(cuda::isSticky(kernel) && !cuda::isLoss(kernel)) << kernel;
+  for (const cuda::CuResult passes : {cuda::kCuOutOfMemory, cuda::kCuLaunchOutOfResources, cuda::kCuCaptureInvalidated})
+    EXPECT_FALSE(cuda::isSticky(passes)) << passes;
 }
 
 TEST(CudaFaults, AStreamThatIsNotThereIsNamed) {

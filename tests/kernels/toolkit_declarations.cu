@@ -5,6 +5,7 @@
 #include <cupti.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <array>
 #include <cstddef>
 
 #include "engine/profile/nvtx.h"
@@ -17,7 +18,52 @@ using namespace stepscope;
   static_assert(offsetof(ours, member) == offsetof(theirs, field), #ours "::" #member); \
   static_assert(sizeof(ours::member) == sizeof(theirs::field), #ours "::" #member " size")
 
+// Our declaration of a function has as many parameters as the toolkit's, each of as many bytes.
+template <typename Result, typename... Parameters>
+constexpr std::array<std::size_t, sizeof...(Parameters) + 1> shapeOf(Result (*)(Parameters...)) {
+  return {sizeof(Result), sizeof(Parameters)...};
+}
+#define SS_SAME_SHAPE(ours, symbol) \
+  static_assert(shapeOf(decltype(ours){}) == shapeOf(static_cast<decltype(&symbol)>(nullptr)), #ours);
+
 // --- driver
+#define SS_DRIVER_SHAPE(member, symbol, parameters) SS_SAME_SHAPE(cuda::Driver::member, symbol)
+SS_DRIVER_FUNCTIONS(SS_DRIVER_SHAPE)
+#define SS_CUPTI_SHAPE(member, symbol, parameters) SS_SAME_SHAPE(cuda::Cupti::member, symbol)
+SS_CUPTI_FUNCTIONS(SS_CUPTI_SHAPE)
+#define SS_CUBLAS_SHAPE(member, symbol, parameters) SS_SAME_SHAPE(cuda::CublasLt::member, symbol)
+SS_CUBLAS_FUNCTIONS(SS_CUBLAS_SHAPE)
+static_assert(cuda::kCuClockKhz == CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+static_assert(cuda::kCuMemoryClockKhz == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+static_assert(cuda::kCuCapabilityMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+static_assert(cuda::kCuCapabilityMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+static_assert(cuda::kCuNonBlocking == CU_STREAM_NON_BLOCKING);
+static_assert(cuda::kCuTiming == CU_EVENT_DEFAULT && cuda::kCuNoTiming == CU_EVENT_DISABLE_TIMING);
+static_assert(cuda::kCuHostReachable == (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+static_assert(cuda::kCuDeinitialized == CUDA_ERROR_DEINITIALIZED && cuda::kCuNoDevice == CUDA_ERROR_NO_DEVICE &&
+              cuda::kCuDeviceUnavailable == CUDA_ERROR_DEVICE_UNAVAILABLE &&
+              cuda::kCuInvalidImage == CUDA_ERROR_INVALID_IMAGE &&
+              cuda::kCuNoBinaryForGpu == CUDA_ERROR_NO_BINARY_FOR_GPU &&
+              cuda::kCuEccUncorrectable == CUDA_ERROR_ECC_UNCORRECTABLE &&
+              cuda::kCuNvlinkUncorrectable == CUDA_ERROR_NVLINK_UNCORRECTABLE &&
+              cuda::kCuUnsupportedPtx == CUDA_ERROR_UNSUPPORTED_PTX_VERSION && cuda::kCuNotFound == CUDA_ERROR_NOT_FOUND);
+static_assert(cuda::kCuIllegalAddress == CUDA_ERROR_ILLEGAL_ADDRESS &&
+              cuda::kCuLaunchOutOfResources == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES &&
+              cuda::kCuLaunchTimeout == CUDA_ERROR_LAUNCH_TIMEOUT &&
+              cuda::kCuContextDestroyed == CUDA_ERROR_CONTEXT_IS_DESTROYED && cuda::kCuAssert == CUDA_ERROR_ASSERT &&
+              cuda::kCuHardwareStackError == CUDA_ERROR_HARDWARE_STACK_ERROR &&
+              cuda::kCuIllegalInstruction == CUDA_ERROR_ILLEGAL_INSTRUCTION &&
+              cuda::kCuMisalignedAddress == CUDA_ERROR_MISALIGNED_ADDRESS &&
+              cuda::kCuInvalidAddressSpace == CUDA_ERROR_INVALID_ADDRESS_SPACE &&
+              cuda::kCuInvalidProgramCounter == CUDA_ERROR_INVALID_PC &&
+              cuda::kCuLaunchFailed == CUDA_ERROR_LAUNCH_FAILED && cuda::kCuUnknown == CUDA_ERROR_UNKNOWN);
+static_assert(cuda::kCuMpsRpcFailure == CUDA_ERROR_MPS_RPC_FAILURE &&
+              cuda::kCuMpsClientTerminated == CUDA_ERROR_MPS_CLIENT_TERMINATED &&
+              cuda::kCuSystemDriverMismatch == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH &&
+              cuda::kCuExternalDevice == CUDA_ERROR_EXTERNAL_DEVICE);
+#if CUDA_VERSION >= 12090
+static_assert(cuda::kCuContained == CUDA_ERROR_CONTAINED && cuda::kCuTensorMemoryLeak == CUDA_ERROR_TENSOR_MEMORY_LEAK);
+#endif
 static_assert(cuda::kCuSharedBytes == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 static_assert(cuda::kCuRegisters == CU_FUNC_ATTRIBUTE_NUM_REGS);
 static_assert(cuda::kCuThreadsOfMultiprocessor == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);

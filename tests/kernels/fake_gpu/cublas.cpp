@@ -1,6 +1,7 @@
 // A cuBLASLt that computes on the host, in double, on the streams of the fake GPU. It checks what a program may not do:
 // leading dimensions below the rows, operands that are less aligned than the preference says, an algorithm of another
-// product. STEPSCOPE_FAKE_CUBLASLT orders: "none": it has no algorithm.
+// product. STEPSCOPE_FAKE_CUBLASLT orders: "none": it has no algorithm; "refuses": it has one that it then does not run;
+// "no-layouts": it does not take the description of a matrix.
 #include "kernels/cuda_device/cublas.h"
 
 #include <dlfcn.h>
@@ -37,6 +38,11 @@ struct Preference {
   std::uint64_t workspace = 0;
   std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
+
+bool isOrdered(const char* order) {
+  const char* const orders = std::getenv("STEPSCOPE_FAKE_CUBLASLT");
+  return orders && std::string(orders) == order;
+}
 
 double read(const void* data, int type, std::int64_t i) {
   if (type == kLtF32) return static_cast<const float*>(data)[i];
@@ -127,6 +133,7 @@ LtStatus cublasLtMatmulDescSetAttribute(LtMatmul matmul, int which, const void* 
 }
 LtStatus cublasLtMatrixLayoutCreate(LtLayout* made, int type, std::uint64_t rows, std::uint64_t columns,
                                     std::int64_t leading) {
+  if (isOrdered("no-layouts")) return kInvalid;
   *made = new Layout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading, 1, 0};
   return 0;
 }
@@ -166,9 +173,8 @@ LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference preference, int which
 }
 LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmul matmul, LtLayout a, LtLayout b, LtLayout, LtLayout d,
                                         LtPreference preference, int asked, LtHeuristic* results, int* found) {
-  const char* const orders = std::getenv("STEPSCOPE_FAKE_CUBLASLT");
   *found = 0;
-  if (asked < 1 || (orders && std::string(orders) == "none")) return kNotSupported;
+  if (asked < 1 || isOrdered("none")) return kNotSupported;
   const auto& m = *static_cast<const Matmul*>(matmul);
   const auto &left = *static_cast<const Layout*>(a), &right = *static_cast<const Layout*>(b),
              &result = *static_cast<const Layout*>(d);
@@ -185,6 +191,7 @@ LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmul matmul, LtLayout a, L
 LtStatus cublasLtMatmul(LtHandle, LtMatmul matmul, const void* alpha, const void* a, LtLayout aLayout, const void* b,
                         LtLayout bLayout, const void* beta, const void* c, LtLayout, void* d, LtLayout dLayout,
                         const void* algorithm, void* workspace, std::size_t workspaceBytes, CuStream stream) {
+  if (isOrdered("refuses")) return kNotSupported;
   const auto* const chosen = static_cast<const std::uint64_t*>(algorithm);
   if (!chosen || chosen[0] != reinterpret_cast<std::uint64_t>(matmul) || workspace || workspaceBytes) return kInvalid;
   for (const void* place : {a, b, c, static_cast<const void*>(d)})
