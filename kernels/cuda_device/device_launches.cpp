@@ -1,0 +1,90 @@
+// Kernels of the device `cuda`: what they launch, ask a library for and complain of.
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "kernels/cuda_device/cuda_device.h"
+#include "kernels/emulated_device.h"
+
+namespace stepscope::cuda {
+
+bool CudaDevice::takes(const KernelSpec& spec) const { return cudaTakes(spec); }
+
+Status CudaDevice::launch(Kernel& kernel, const KernelCall& call) {
+  gpu::DirectLaunches* const before = std::exchange(gpu::directLaunches, this);
+  gpu::LibraryProducts* const products = std::exchange(gpu::libraryProducts, this);
+  Status status = runKernel(kernel, call);
+  gpu::directLaunches = before;
+  gpu::libraryProducts = products;
+  return status;
+}
+
+Status CudaDevice::launch(const gpu::DirectLaunch& launch) {
+  const std::lock_guard lock(mutex_);
+  SS_TRY(enter());
+  if (launch.blocks < 1 || launch.blocks > std::numeric_limits<std::int32_t>::max())
+    return fail(ErrorCode::kInternal, fmt::format("device '{}': kernel '{}': {} blocks; expected 1 to {}", facts_.name,
+                                                  launch.name, launch.blocks, std::numeric_limits<std::int32_t>::max()));
+  SS_ASSIGN(CuStream on, streamOf(launch.stream));
+  const auto function = functions_.find(launch.tag);
+  if (!function) return failures_.named(function.error());
+  failures_.notePut(launch.name);
+  const ActivityKernel* const facts = recorder_.isThere() && !capturing_ && activityId != 0
+                                          ? &kernelFacts_.of(*function, launch.name, launch.blocks, launch.threads)
+                                          : nullptr;
+  recorder_.begin(on, launch.stream, {ActivityKind::kKernel, 0, facts});
+  const CuResult result =
+      driver_.launch(*function, static_cast<unsigned>(launch.blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1, 0,
+                     on, launch.parameters.data(), nullptr);
+  recorder_.end(on);
+  if (result == kCuSuccess) return {};
+  return failures_.failed(result,
+                          fmt::format("kernel '{}', {} blocks of {} threads", launch.name, launch.blocks, launch.threads));
+}
+
+Result<bool> CudaDevice::product(const LibraryProduct& product) {
+  static const ActivityKernel kByLibrary{"cuBLASLt", 0, 0, 0, 0, 0};
+  const std::lock_guard lock(mutex_);
+  SS_TRY(enter());
+  SS_ASSIGN(CuStream on, streamOf(product.stream));
+  if (!library_->takes(product)) return false;
+  failures_.notePut(kByLibrary.name);
+  recorder_.begin(on, product.stream, {ActivityKind::kKernel, 0, &kByLibrary});
+  auto put = library_->run(product, on);
+  recorder_.end(on);
+  if (!put) return failures_.named(put.error());
+  return put;
+}
+
+Result<void*> CudaDevice::complaint(Complaints::ErrorOf errorOf) {
+  const std::lock_guard lock(mutex_);
+  SS_TRY(enter());
+  if (capturing_ && capturing_->complaints.full()) SS_TRY(notCapturing("more than a thousand kernels that may complain"));
+  if (!capturing_ && complaints_.full()) SS_TRY(finish());
+  gpu::Complained* place = nullptr;
+  Complaints& complaints = capturing_ ? capturing_->complaints : complaints_;
+  SS_TRY(check(complaints.add(std::move(errorOf), &place), "memory for complaints of kernels"));
+  return place;
+}
+
+Status CudaDevice::answer(bool all) {
+  if (auto error = complaints_.collect(all)) return tl::make_unexpected(std::move(*error));
+  if (!all) return {};  // a graph may be running, and writes where its complaints are
+  for (Graph* graph : launched_)
+    if (auto error = graph->complaints.collectAgain()) return tl::make_unexpected(std::move(*error));
+  launched_.clear();
+  return {};
+}
+
+void CudaDevice::startActivity() {
+  const std::lock_guard lock(mutex_);
+  if (enter()) recorder_.start(streams_[0]);
+}
+
+Activity CudaDevice::takeActivity() {
+  const std::lock_guard lock(mutex_);
+  return enter() ? recorder_.take(streams_[0]) : Activity{};
+}
+
+}  // namespace stepscope::cuda
