@@ -150,8 +150,10 @@ std::vector<OptionInfo> plainOptions() {
       {"deterministic",
        "run",
        "equal bits for an equal number of threads (run, also on), or for any number (threads): sums are cut by size alone, "
-       "and what cannot be cut so takes one thread; a kernel that cannot is an alert, before the first step and once",
-       {"run", "threads"}},
+       "and what cannot be cut so takes one thread; off: a GPU adds in the order in which threads arrive where that is "
+       "faster; "
+       "a kernel whose bits differ from run to run is an alert, before the first step and once",
+       {"run", "threads", "off"}},
       {"subnormals",
        "keep",
        "float32 below 2^-126: computed with (keep), or zero on every thread (flush), which is faster where many appear",

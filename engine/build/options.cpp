@@ -150,7 +150,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"threads", [&] { return setWhole(o.threads, 0, 1024); }},
       {"deterministic",
        [&]() -> Status {
-         SS_TRY(setChoice(o.deterministic, {"run", "on", "threads"}));
+         SS_TRY(setChoice(o.deterministic, {"run", "on", "threads", "off"}));
          if (o.deterministic == "on") o.deterministic = "run";
          return {};
        }},

@@ -54,7 +54,7 @@ struct TrainOptions {
   std::string startState;  // state file that the run begins with: parameters, optimizer state, counters; empty = the model's
   std::uint64_t seed = 0;
   int threads = 0;                    // 0 = all cores that the process may use
-  std::string deterministic = "run";  // "threads": the same bits for any number of threads
+  std::string deterministic = "run";  // "threads": the same bits for any number of threads; "off": other bits are allowed
   std::string device = "cpu", precision = "fp32", masterWeights = "auto", subnormals = "keep";
   std::vector<PrecisionForce> precisionForce;  // the first match counts
   std::string lossScale = "auto";              // "auto": dynamic with fp16, else off; "dynamic", "off", or a number

@@ -31,8 +31,14 @@ class Candidates {
   Status addChoices(const OptionInfo& info) {
     const std::string name(info.name), now = optionValue(base_.options, name, base_.table);
     for (const std::string_view choice : info.choices)
-      if (!choice.empty() && choice != now && !choice.starts_with("mirror")) SS_TRY(add(name, std::string(choice)));
+      if (!choice.empty() && choice != now && !choice.starts_with("mirror") && !isOfDevices(name, choice))
+        SS_TRY(add(name, std::string(choice)));
     return {};
+  }
+
+  // What the CPU's kernels have no other form for.
+  bool isOfDevices(std::string_view option, std::string_view choice) const {
+    return option == "deterministic" && choice == "off" && base_.options.device == "cpu";
   }
 
   Status addThreads() {

@@ -329,7 +329,7 @@ class Planner {
     spec.op = node.op;
     spec.attrs = node.attrs;
     spec.threads = options_.threads;
-    if (options_.tf32 && isProduct(node)) spec.attrs.set("tf32", std::int64_t{1});
+    if (options_.unordered) spec.attrs.set("unordered", std::int64_t{1});
     const auto operand = [&](int buffer, bool input) {
       OperandSpec result;
       if (buffer < 0) return result;

@@ -151,6 +151,7 @@ struct PlanOptions {
   std::vector<ValueId> trained;
   int threads = 1;
   bool anyThreads = false;         // option deterministic=threads
+  bool unordered = false;          // option deterministic=off: kernels of a GPU get the attribute `unordered`
   bool tf32 = false;               // option cuda.tf32
   const Device* device = nullptr;  // null: the CPU
   int streams = 1;

@@ -1,5 +1,5 @@
 // Gather and its gradient. The gradient is deterministic without a sort: of all picks of a row, the first one's warp adds
-// them up in their order.
+// them up in their order. With attribute `unordered` (option deterministic=off) every element is added atomically instead.
 #include "kernels/cuda/support.h"
 #include "kernels/reference/movement/common.h"
 
@@ -68,6 +68,21 @@ SS_GLOBAL void addPicks(Global<const float> dy, Global<const Index> indices, Glo
   }
 }
 
+// The same with a thread per element of dy, in the order in which threads arrive.
+template <typename Index>
+SS_GLOBAL void addAtOnce(Global<const float> dy, Global<const Index> indices, Global<float> dx, Extents e,
+                         Complaint complaint) {
+  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
+  if (i >= e.outer * e.picks * e.inner) return;
+  const std::int64_t column = i % e.inner, pick = i / e.inner % e.picks, o = i / e.inner / e.picks;
+  const Index given = indices[pick];
+  const std::int64_t row = inRange(given, e.extent);
+  if (row < 0 || row >= e.extent)
+    complaint.raise(pick, given);
+  else
+    dx.atomicAdd((o * e.extent + row) * e.inner + column, dy[i]);
+}
+
 Result<Extents> extentsOf(const KernelSpec& spec, const Dims& data, const Dims& picked) {
   const auto axis = normalizeAxis(spec.attrs.integer("axis", 0), static_cast<std::int64_t>(data.size()));
   if (!axis || (!takesInput(spec, 1, DType::kI64) && !takesInput(spec, 1, DType::kI32)))
@@ -106,6 +121,7 @@ std::unique_ptr<Kernel> makeGatherOf(const KernelSpec& spec, const Extents& e) {
 
 template <typename Index>
 std::unique_ptr<Kernel> makeGatherGradOf(const KernelSpec& spec, const Extents& e) {
+  const bool unordered = isUnordered(spec);
   const auto body = [=](Launcher& gpu) -> Status {
     const std::int64_t total = e.outer * e.extent * e.inner;
     const bool inPlace = gpu.call().inputPresent(3) && gpu.call().inputs[3].data == gpu.call().outputs[0].data;
@@ -115,9 +131,13 @@ std::unique_ptr<Kernel> makeGatherGradOf(const KernelSpec& spec, const Extents& 
     const Complaint complaint = gpu.complaint([=](std::int64_t position, std::int64_t value) {
       return reference::indexError(spec, value, position, e.extent).value();
     });
+    if (unordered)
+      return gpu.run("gather gradient", gpu::function<addAtOnce<Index>>, blocksFor(e.outer * e.picks * e.inner), kThreads,
+                     gpu.in<float>(0), gpu.in<Index>(1), gpu.out<float>(0, Access::kReadWrite), e, complaint);
     return gpu.run("gather gradient", gpu::function<addPicks<Index>>, e.outer * e.picks, 32, gpu.in<float>(0),
                    gpu.in<Index>(1), gpu.out<float>(0, Access::kReadWrite), e, complaint);
   };
+  if (unordered) return makeLaunched("atomic sums", body, 0, inOrderOfArrival("the picks of a row"));
   return makeLaunched("row sums", body, 0, Determinism::fixed("the picks of a row are added in their order by one warp"));
 }
 

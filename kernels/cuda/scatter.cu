@@ -1,6 +1,6 @@
 // What reads or writes elements at places that indices name: GatherElements, GatherND, ScatterElements, ScatterND, their
 // gradients, and the rows of PadAndUnflatten and FlattenAndUnpad. Where several updates go to one place they are combined in
-// their order (segments.h).
+// their order (segments.h); sums of float32 with attribute `unordered` (option deterministic=off) are added atomically.
 #include "kernels/cuda/segments.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/reference/movement/element_walk.h"
@@ -65,6 +65,16 @@ SS_GLOBAL void writePlaces(Global<const Index> indices, Global<std::int64_t> key
   if (i >= places.count) return;
   const std::int64_t place = placeOf(places, indices, i, complaint);
   keys[i] = place < 0 ? none : place / places.run;
+}
+
+// values: [count, run] are added to y in the order in which threads arrive. One thread per element of values.
+template <typename Index>
+SS_GLOBAL void addAtPlaces(Global<const float> values, Global<const Index> indices, Global<float> y, Places places,
+                           Complaint complaint) {
+  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
+  if (i >= places.count * places.run) return;
+  const std::int64_t place = placeOf(places, indices, i / places.run, complaint);
+  if (place >= 0) y.atomicAdd(place + i % places.run, values[i]);
 }
 
 Complaint complaintOf(Launcher& gpu, const KernelSpec& spec, const Places& places) {
@@ -162,6 +172,21 @@ bool takesGather(const KernelSpec& spec) {
          takesInput(spec, 0, spec.inputs[0].dtype) && takesOutput(spec, 0, spec.inputs[0].dtype) && takesIndices(spec);
 }
 
+// Input `data` (none: zeros) with input `values` added to it, in any order.
+std::unique_ptr<Kernel> makeAtomicSums(const KernelSpec& spec, const Places& places, int data, std::size_t values) {
+  const bool wide = spec.inputs[1].dtype == DType::kI64;
+  const auto body = [=](Launcher& gpu) -> Status {
+    SS_TRY(startResult(gpu, data));
+    const Complaint complaint = complaintOf(gpu, spec, places);
+    const auto add = [&]<typename Index>(Index) {
+      return gpu.run("scatter: add", gpu::function<addAtPlaces<Index>>, blocksFor(places.count * places.run), kThreads,
+                     gpu.in<float>(values), gpu.in<Index>(1), gpu.out<float>(0, Access::kReadWrite), places, complaint);
+    };
+    return wide ? add(std::int64_t{}) : add(std::int32_t{});
+  };
+  return makeLaunched("atomic sums", body, 0, inOrderOfArrival("the updates of a place"));
+}
+
 // Input `data` (none: zeros) with input `values` combined into it.
 Result<std::unique_ptr<Kernel>> makeScatterOf(const KernelSpec& spec, const Places& places, int data, std::size_t values,
                                               Combining how) {
@@ -169,8 +194,9 @@ Result<std::unique_ptr<Kernel>> makeScatterOf(const KernelSpec& spec, const Plac
   if (!canCombine(how, dtype) || !takesInput(spec, values, dtype))
     return notTaken(spec, "elements of type " + std::string(dtypeName(dtype)));
   if (elementCount(spec.inputs[values].dims) != places.count * places.run) return notTaken(spec, "updates of another size");
-  const Segments segments{places.count, elementCount(spec.outputs[0].dims) / places.run, places.run};
   const bool wide = spec.inputs[1].dtype == DType::kI64;
+  if (how == Combining::kAdd && dtype == DType::kF32 && isUnordered(spec)) return makeAtomicSums(spec, places, data, values);
+  const Segments segments{places.count, elementCount(spec.outputs[0].dims) / places.run, places.run};
   const auto body = [=](Launcher& gpu) -> Status {
     SS_TRY(startResult(gpu, data));
     const Complaint complaint = complaintOf(gpu, spec, places);

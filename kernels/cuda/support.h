@@ -82,6 +82,16 @@ inline bool takesScalar(const KernelSpec& spec, std::size_t i) {
          elementCount(spec.inputs[i].dims) == 1;
 }
 
+// --- order of additions
+
+// Whether the bits may depend on the moment (attribute `unordered`, which option deterministic=off gives to every node).
+// Kernels add atomically then, where that is the faster form.
+inline bool isUnordered(const KernelSpec& spec) { return spec.attrs.integer("unordered", 0) != 0; }
+// The verdict of such a kernel; `what` is added.
+inline Determinism inOrderOfArrival(const std::string& what) {
+  return {Determinism::Order::kUnordered, what + " are added in the order in which threads arrive"};
+}
+
 // --- moving bytes
 
 // Sixteen bytes that are moved at once.

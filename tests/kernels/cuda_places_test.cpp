@@ -79,6 +79,58 @@ TEST(CudaScatters, CombineManyUpdatesInTheirOrder) {
     }
 }
 
+// With attribute `unordered` sums are atomic: the numbers of the reference kernel within rounding, other bits in some order
+// of threads, and a verdict that says so. Indices out of range are named as before, integers stay in order.
+TEST(CudaScatters, AddInAnyOrderWhereTheyMay) {
+  SS_NEEDS_DEVICE();
+  Random random(17);
+  const Tensor picks = integers<std::int64_t>(random, {300}, -5, 4), lines = integers<std::int32_t>(random, {300, 3}, -5, 4),
+               tuples = integers<std::int64_t>(random, {300, 1}, -5, 4);
+  const Tensor rows = floats(random, {300, 3}, -1, 1), start = floats(random, {5, 3}, -1, 1);
+  const Attributes any{{"unordered", std::int64_t{1}}};
+  Attributes adding = any;
+  adding.set("reduction", std::string("add"));
+  const std::vector<std::pair<DType, Dims>> y{{DType::kF32, {5, 3}}};
+  struct Case {
+    const char *domain, *op;
+    Attributes attrs;
+    Operands operands;
+  };
+  for (const auto& [domain, op, attrs, operands] :
+       {Case{"stepscope", "GatherGrad", any, {{rows, picks, Tensor::ints(Dims{5, 3})}, y}},
+        Case{"stepscope", "GatherGrad", any, {{rows, picks, Tensor::ints(Dims{5, 3}), start}, y}},
+        Case{"stepscope", "GatherElementsGrad", any, {{rows, lines, Tensor::ints(Dims{5, 3})}, y}},
+        Case{"stepscope", "GatherNDGrad", any, {{rows, tuples, Tensor::ints(Dims{5, 3})}, y}},
+        Case{"", "ScatterElements", adding, {{start, lines, rows}, y}},
+        Case{"", "ScatterND", adding, {{start, tuples, rows}, y}}}) {
+    const KernelSpec spec = specOf(domain, op, attrs, operands);
+    const auto kernel = builtInKernels().make("cuda", spec);
+    ASSERT_TRUE(kernel.has_value()) << op << kernel.error().message;
+    EXPECT_EQ((*kernel)->determinism().order, Determinism::Order::kUnordered) << op;
+    EXPECT_NE((*kernel)->implementation().find("atomic"), std::string::npos) << (*kernel)->implementation();
+    std::set<std::string> bits;
+    for (const std::string& name : kDevices) {
+      const auto found = runOn(deviceNamed(name), **kernel, spec, operands.inputs);
+      ASSERT_TRUE(found.has_value()) << op << ": " << found.error().message;
+      expectNear(*found, reference(spec, operands), 1e-5, op);
+      bits.emplace(static_cast<const char*>((*found)[0].data()), (*found)[0].bytes());
+    }
+    if (std::string(kDevices[0]) == "emulated") EXPECT_GT(bits.size(), 1u) << op << ": the same bits in ten orders";
+    Operands wrong = operands;
+    wrong.inputs[1] = operands.inputs[1].clone();
+    storeElement(wrong.inputs[1].view(), 7, 5);
+    const auto named = runOn(deviceNamed(kDevices[1]), **kernel, spec, wrong.inputs);
+    ASSERT_FALSE(named.has_value()) << op;
+    EXPECT_NE(named.error().message.find("index 5"), std::string::npos) << named.error().message;
+    EXPECT_TRUE(deviceNamed(kDevices[1]).synchronise().has_value());
+  }
+  Operands whole{{integers<std::int64_t>(random, {5, 3}, -9, 9), tuples, integers<std::int64_t>(random, {300, 3}, -9, 9)},
+                 {{DType::kI64, {5, 3}}}};
+  const auto kernel = builtInKernels().make("cuda", specOf("", "ScatterND", adding, whole));
+  ASSERT_TRUE(kernel.has_value());
+  EXPECT_EQ((*kernel)->determinism().order, Determinism::Order::kFixed);
+}
+
 // Equal elements, both zeros and NaN, along any axis; values or positions alone.
 TEST(CudaOrders, AgreeWithTheReferenceKernel) {
   SS_NEEDS_DEVICE();
