@@ -1,11 +1,15 @@
 // Everything that treats each element alike, float32 and masks: single ops, and the chains of stepscope.Pointwise. One
-// thread computes four neighbouring elements. A single step is compiled on its own; a chain is interpreted.
+// thread computes four neighbouring elements. A single step is compiled on its own; a chain is interpreted where the device
+// has no compiler, else compiled when it first runs.
+#include <memory>
 #include <optional>
 
+#include "kernels/cuda/chain_source.h"
 #include "kernels/cuda/elementwise_step.h"
 #include "kernels/cuda/integers.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
+#include "kernels/generated_kernel.h"
 
 namespace stepscope::cuda {
 inline namespace elementwise_cu {
@@ -168,6 +172,45 @@ struct Plan {
   std::vector<bool> masks;
 };
 
+// The chain as the source of a kernel has it.
+template <int kInputs>
+ChainForm formOf(const Plan& plan, const Inputs<kInputs>& shape, std::int64_t total) {
+  ChainForm form;
+  form.p = plan.chain.p, form.q = plan.chain.q;
+  form.total = total;
+  form.maskResult = plan.maskResult;
+  form.extents.assign(shape.walk.extents, shape.walk.extents + shape.walk.rank);
+  for (int i = 0; i < plan.chain.inputs; ++i) {
+    using Lies = ChainForm::Lies;
+    ChainForm::Input& input = form.inputs.emplace_back();
+    input.lies = shape.forms[i] == Form::kWhole    ? Lies::kAsResult
+                 : shape.forms[i] == Form::kScalar ? Lies::kScalar
+                                                   : Lies::kWalked;
+    input.mask = shape.isMask[i];
+    input.strides.assign(shape.walk.strides[i], shape.walk.strides[i] + shape.walk.rank);
+  }
+  for (int s = 0; s < plan.chain.count; ++s) {
+    const ChainStep& step = plan.chain.steps[s];
+    form.steps.push_back({step.step, {step.operands[0], step.operands[1], step.operands[2]}});
+  }
+  return form;
+}
+
+// Whether the device has compiled and launched the source.
+Result<bool> runGenerated(const std::string& source, const KernelCall& call, const std::vector<std::size_t>& inputs,
+                          std::int64_t total) {
+  gpu::GeneratedKernels* const compiler = gpu::generatedKernels;
+  if (!compiler) return false;
+  std::array<void*, kMostInputs + 1> addresses{}, parameters{};
+  std::size_t count = 0;
+  for (const std::size_t i : inputs) addresses[count++] = call.inputs[i].data;
+  addresses[count++] = call.outputs[0].data;
+  for (std::size_t k = 0; k < count; ++k) parameters[k] = &addresses[k];
+  return compiler->launch({chainPrelude(), source, "elementwise, compiled",
+                           blocksFor(total, kGeneratedThreads * kGeneratedEach), kGeneratedThreads,
+                           std::span(parameters).first(count), call.stream});
+}
+
 template <int kInputs, typename Y>
 Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan, Function<kInputs, Y> function,
                                        std::string name) {
@@ -194,7 +237,13 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan,
       for (std::size_t i = 0; i < plan.dims.size(); ++i) stride[i] = strides[i][a];
       if (!shape.walk.add(plan.y[a], stride)) return notTaken(spec, "more than eight axes");
     }
+  std::shared_ptr<const std::string> source;  // of a chain
+  if (kInputs == kMostInputs) source = std::make_shared<const std::string>(chainSource(formOf(plan, shape, total)));
   return makeLaunched(std::move(name), [=, inputs = plan.inputs, chain = plan.chain](Launcher& gpu) -> Status {
+    if (source) {
+      SS_ASSIGN(const bool done, runGenerated(*source, gpu.call(), inputs, total));
+      if (done) return {};
+    }
     Inputs<kInputs> in = shape;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (in.isMask[i])
@@ -223,7 +272,7 @@ Result<std::unique_ptr<Kernel>> makeElementwiseOf(const KernelSpec& spec, const 
     if (!single || *single) return single;
   }
   return makeOf<kMostInputs, Y>(spec, plan, gpu::function<elementwise<kChain, kMostInputs, Y>>,
-                                "elementwise, " + std::to_string(plan.chain.count) + " steps");
+                                "elementwise, " + std::to_string(plan.chain.count) + " steps, or compiled by NVRTC");
 }
 
 // An op of one step: how many operands it has, whether its result is a mask, and its attributes.

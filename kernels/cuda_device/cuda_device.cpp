@@ -16,6 +16,7 @@ CudaDevice::CudaDevice(const std::string& name, const Gpu& gpu, CuContext contex
       context_(context),
       failures_(driver_, name),
       functions_(driver_),
+      compiled_(driver_, gpu.major, gpu.minor),
       staging_(driver_),
       complaints_(driver_),
       captured_(driver_),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda_device/captured.h"
+#include "kernels/cuda_device/compiled_sources.h"
 #include "kernels/cuda_device/complaints.h"
 #include "kernels/cuda_device/cublas_products.h"
 #include "kernels/cuda_device/failures.h"
@@ -21,6 +22,7 @@
 #include "kernels/device_graph.h"
 #include "kernels/device_health.h"
 #include "kernels/emulated/direct.h"
+#include "kernels/generated_kernel.h"
 #include "kernels/library_product.h"
 
 namespace stepscope::cuda {
@@ -48,6 +50,7 @@ class CudaDevice final : public Device,
                          public GraphSource,
                          public DeviceHealth,
                          public gpu::DirectLaunches,
+                         public gpu::GeneratedKernels,
                          public gpu::LibraryProducts {
  public:
   // Takes the context, which it releases.
@@ -75,6 +78,7 @@ class CudaDevice final : public Device,
   Status launch(Kernel& kernel, const KernelCall& call) override;
   // What a kernel asks for while launch() runs it.
   Status launch(const gpu::DirectLaunch& launch) override;
+  Result<bool> launch(const GeneratedLaunch& launch) override;
   Result<bool> product(const LibraryProduct& product) override;
   Result<void*> complaint(Complaints::ErrorOf errorOf) override;
 
@@ -106,6 +110,8 @@ class CudaDevice final : public Device,
   // What kernels complain of; `all`: everything has run.
   Status answer(bool all);
   Result<CuStream> streamOf(StreamId stream) const;
+  // Puts a kernel of driver_ on a stream.
+  Status put(CuFunction function, const char* name, std::int64_t blocks, int threads, StreamId stream, void** parameters);
   // Whether the address lies in memory of this device, or one past its end.
   bool isOwn(const void* place) const;
 
@@ -126,6 +132,7 @@ class CudaDevice final : public Device,
   mutable std::recursive_mutex mutex_;  // held while a graph is captured
   Failures failures_;
   Functions functions_;
+  CompiledSources compiled_;
   Staging staging_;
   Complaints complaints_;
   Captured captured_;

@@ -14,33 +14,49 @@ bool CudaDevice::takes(const KernelSpec& spec) const { return cudaTakes(spec); }
 Status CudaDevice::launch(Kernel& kernel, const KernelCall& call) {
   gpu::DirectLaunches* const before = std::exchange(gpu::directLaunches, this);
   gpu::LibraryProducts* const products = std::exchange(gpu::libraryProducts, this);
+  gpu::GeneratedKernels* const compiler = std::exchange(gpu::generatedKernels, this);
   Status status = runKernel(kernel, call);
   gpu::directLaunches = before;
   gpu::libraryProducts = products;
+  gpu::generatedKernels = compiler;
   return status;
 }
 
 Status CudaDevice::launch(const gpu::DirectLaunch& launch) {
   const std::lock_guard lock(mutex_);
   SS_TRY(enter());
-  if (launch.blocks < 1 || launch.blocks > std::numeric_limits<std::int32_t>::max())
-    return fail(ErrorCode::kInternal, fmt::format("device '{}': kernel '{}': {} blocks; expected 1 to {}", facts_.name,
-                                                  launch.name, launch.blocks, std::numeric_limits<std::int32_t>::max()));
-  SS_ASSIGN(CuStream on, streamOf(launch.stream));
   const auto function = functions_.find(launch.tag);
   if (!function) return failures_.named(function.error());
-  failures_.notePut(launch.name);
-  const ActivityKernel* const facts = recorder_.isThere() && !capturing_ && activityId != 0
-                                          ? &kernelFacts_.of(*function, launch.name, launch.blocks, launch.threads)
-                                          : nullptr;
-  recorder_.begin(on, launch.stream, {ActivityKind::kKernel, 0, facts});
-  const CuResult result =
-      driver_.launch(*function, static_cast<unsigned>(launch.blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1, 0,
-                     on, launch.parameters.data(), nullptr);
+  return put(*function, launch.name, launch.blocks, launch.threads, launch.stream, launch.parameters.data());
+}
+
+Result<bool> CudaDevice::launch(const GeneratedLaunch& launch) {
+  const std::lock_guard lock(mutex_);
+  SS_TRY(enter());
+  CuFunction function = nullptr;
+  // No module is loaded while a graph is captured.
+  SS_TRY(check(compiled_.find(launch.prelude, launch.source, !capturing_, &function), "a compiled kernel"));
+  if (!function) return false;
+  SS_TRY(put(function, launch.name, launch.blocks, launch.threads, launch.stream, launch.parameters.data()));
+  return true;
+}
+
+Status CudaDevice::put(CuFunction function, const char* name, std::int64_t blocks, int threads, StreamId stream,
+                       void** parameters) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (blocks < 1 || blocks > kMost)
+    return fail(ErrorCode::kInternal,
+                fmt::format("device '{}': kernel '{}': {} blocks; expected 1 to {}", facts_.name, name, blocks, kMost));
+  SS_ASSIGN(CuStream on, streamOf(stream));
+  failures_.notePut(name);
+  const ActivityKernel* const facts =
+      recorder_.isThere() && !capturing_ && activityId != 0 ? &kernelFacts_.of(function, name, blocks, threads) : nullptr;
+  recorder_.begin(on, stream, {ActivityKind::kKernel, 0, facts});
+  const CuResult result = driver_.launch(function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1,
+                                         0, on, parameters, nullptr);
   recorder_.end(on);
   if (result == kCuSuccess) return {};
-  return failures_.failed(result,
-                          fmt::format("kernel '{}', {} blocks of {} threads", launch.name, launch.blocks, launch.threads));
+  return failures_.failed(result, fmt::format("kernel '{}', {} blocks of {} threads", name, blocks, threads));
 }
 
 Result<bool> CudaDevice::product(const LibraryProduct& product) {

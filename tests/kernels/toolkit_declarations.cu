@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cupti.h>
+#include <nvrtc.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "engine/profile/nvtx.h"
 #include "kernels/cuda_device/cublas.h"
 #include "kernels/cuda_device/cupti.h"
+#include "kernels/cuda_device/nvrtc.h"
 
 using namespace stepscope;
 
@@ -33,6 +35,8 @@ SS_DRIVER_FUNCTIONS(SS_DRIVER_SHAPE)
 SS_CUPTI_FUNCTIONS(SS_CUPTI_SHAPE)
 #define SS_CUBLAS_SHAPE(member, symbol, parameters) SS_SAME_SHAPE(cuda::CublasLt::member, symbol)
 SS_CUBLAS_FUNCTIONS(SS_CUBLAS_SHAPE)
+#define SS_NVRTC_SHAPE(member, symbol, parameters) SS_SAME_SHAPE(cuda::Nvrtc::member, symbol)
+SS_NVRTC_FUNCTIONS(SS_NVRTC_SHAPE)
 static_assert(cuda::kCuClockKhz == CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 static_assert(cuda::kCuMemoryClockKhz == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
 static_assert(cuda::kCuCapabilityMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);

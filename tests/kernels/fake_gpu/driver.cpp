@@ -3,15 +3,20 @@
 // pinned) is an error here, though a driver may forgive it.
 #include "kernels/cuda_device/driver.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "tests/kernels/fake_gpu/gpu.h"
 
 namespace stepscope::cuda {
 struct CuModuleState {
+  void* library = nullptr;  // what the fake NVRTC has compiled
   std::map<std::string, std::unique_ptr<CuFunctionState>> functions;
 };
 }  // namespace stepscope::cuda
@@ -22,7 +27,7 @@ namespace fake = stepscope::fake;
 namespace {
 
 constexpr CuResult kInvalidValue = 1;
-constexpr char kFakeCode[] = "fake GPU code";
+constexpr char kFakeCode[] = "fake GPU code", kFakeLibrary[] = "fake GPU library ";
 char context;  // its address is the context
 
 std::map<void*, std::size_t>& pinned() {
@@ -57,6 +62,21 @@ CuResult copyLater(CuStream stream, void* to, const void* from, std::size_t byte
     gpu.put(stream, work, {kind, bytes});
     return kCuSuccess;
   });
+}
+// Where the thread is that calls a compiled kernel: in its block, and the block.
+unsigned indexOf(int which) {
+  return which == 0 ? static_cast<unsigned>(stepscope::gpu::threadIndex())
+                    : static_cast<unsigned>(stepscope::gpu::blockIndex());
+}
+// What reads the parameters of a kernel that the fake NVRTC has compiled, all of them addresses, and gives a call of it.
+std::function<std::function<void()>(void**)> compiledKernel(void* library) {
+  const auto count = reinterpret_cast<int (*)(unsigned (*)(int))>(dlsym(library, "fakeParameters"))(indexOf);
+  const auto call = reinterpret_cast<void (*)(void**)>(dlsym(library, "fakeCall"));
+  return [count, call](void** parameters) -> std::function<void()> {
+    std::vector<void*> values;
+    for (int i = 0; i < count; ++i) values.push_back(*static_cast<void**>(parameters[i]));
+    return [call, values]() mutable { call(values.data()); };
+  };
 }
 bool onGpu(CuAddress address, std::size_t bytes) { return fake::gpu().memory.holds(address, bytes); }
 
@@ -158,6 +178,14 @@ CuResult cuCtxSetCurrent(CuContext now) {
 CuResult cuModuleLoadData(CuModule* module, const void* image) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
     if (gpu.orders().wrongCode) return kCuNoBinaryForGpu;
+    if (std::strncmp(static_cast<const char*>(image), kFakeLibrary, sizeof(kFakeLibrary) - 1) == 0) {
+      const std::string path = static_cast<const char*>(image) + sizeof(kFakeLibrary) - 1;
+      void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+      std::remove(path.c_str());
+      if (!library) return kCuInvalidImage;
+      *module = new CuModuleState{library, {}};
+      return kCuSuccess;
+    }
     if (std::strncmp(static_cast<const char*>(image), kFakeCode, sizeof(kFakeCode) - 1) != 0) return kCuInvalidImage;
     *module = new CuModuleState();
     return kCuSuccess;
@@ -169,6 +197,12 @@ CuResult cuModuleUnload(CuModule module) {
 }
 CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) {
   return withGpu([&](fake::Gpu&) -> CuResult {
+    if (module->library) {
+      auto& made = module->functions[name];
+      made = std::make_unique<CuFunctionState>(CuFunctionState{name, compiledKernel(module->library)});
+      *function = made.get();
+      return kCuSuccess;
+    }
     const auto& kernels = stepscope::gpu::fakeKernels();
     const auto found = kernels.find(name);
     if (found == kernels.end()) return kCuNotFound;

@@ -65,7 +65,7 @@ struct stepscope::cuda::CuStreamState {
 };
 struct stepscope::cuda::CuFunctionState {
   std::string name;
-  gpu::FakeKernel kernel = nullptr;
+  std::function<std::function<void()>(void** parameters)> kernel;
 };
 
 namespace stepscope::fake {

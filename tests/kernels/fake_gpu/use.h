@@ -47,7 +47,7 @@ inline bool useFakeGpu(const std::string& orders = "") {
   kernels([](const char* name, void* data) { *static_cast<std::ofstream*>(data) << name << '\n'; }, &names);
   setenv("STEPSCOPE_GPU_CODE", folder.path().c_str(), 1);
   setenv("STEPSCOPE_FAKE_GPU", orders.c_str(), 1);
-  for (const char* library : {"STEPSCOPE_CUPTI", "STEPSCOPE_CUBLASLT"})
+  for (const char* library : {"STEPSCOPE_CUPTI", "STEPSCOPE_CUBLASLT", "STEPSCOPE_NVRTC"})
     if (!std::getenv(library)) setenv(library, "off", 1);
   return true;
 }
