@@ -153,9 +153,8 @@ INSTANTIATE_TEST_SUITE_P(Forms, LibraryProducts,
 
 TEST(LibraryProduct, TilesComputeWhatTheLibraryHasNot) {
   const Form plain = forms()[0];
-  for (const auto& [library, orders] :
-       {std::pair(SS_FAKE_CUBLAS, "none"), std::pair(SS_FAKE_CUBLAS, "refuses"), std::pair(SS_FAKE_CUBLAS, "no-layouts"),
-        std::pair("/nowhere/libcublasLt.so", "")}) {
+  for (const auto& [library, orders] : {std::pair(SS_FAKE_CUBLAS, "none"), std::pair(SS_FAKE_CUBLAS, "refuses"),
+                                        std::pair(SS_FAKE_CUBLAS, "no-layouts"), std::pair("/nowhere/libcublasLt.so", "")}) {
     setenv("STEPSCOPE_CUBLASLT", library, 1);
     setenv("STEPSCOPE_FAKE_CUBLASLT", orders, 1);
     ASSERT_TRUE(useFakeGpu());

@@ -46,8 +46,7 @@ static_assert(cuda::kCuTiming == CU_EVENT_DEFAULT && cuda::kCuNoTiming == CU_EVE
 static_assert(cuda::kCuHostReachable == (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
 static_assert(cuda::kCuDeinitialized == CUDA_ERROR_DEINITIALIZED && cuda::kCuNoDevice == CUDA_ERROR_NO_DEVICE &&
               cuda::kCuDeviceUnavailable == CUDA_ERROR_DEVICE_UNAVAILABLE &&
-              cuda::kCuInvalidImage == CUDA_ERROR_INVALID_IMAGE &&
-              cuda::kCuNoBinaryForGpu == CUDA_ERROR_NO_BINARY_FOR_GPU &&
+              cuda::kCuInvalidImage == CUDA_ERROR_INVALID_IMAGE && cuda::kCuNoBinaryForGpu == CUDA_ERROR_NO_BINARY_FOR_GPU &&
               cuda::kCuEccUncorrectable == CUDA_ERROR_ECC_UNCORRECTABLE &&
               cuda::kCuNvlinkUncorrectable == CUDA_ERROR_NVLINK_UNCORRECTABLE &&
               cuda::kCuUnsupportedPtx == CUDA_ERROR_UNSUPPORTED_PTX_VERSION && cuda::kCuNotFound == CUDA_ERROR_NOT_FOUND);
@@ -59,8 +58,8 @@ static_assert(cuda::kCuIllegalAddress == CUDA_ERROR_ILLEGAL_ADDRESS &&
               cuda::kCuIllegalInstruction == CUDA_ERROR_ILLEGAL_INSTRUCTION &&
               cuda::kCuMisalignedAddress == CUDA_ERROR_MISALIGNED_ADDRESS &&
               cuda::kCuInvalidAddressSpace == CUDA_ERROR_INVALID_ADDRESS_SPACE &&
-              cuda::kCuInvalidProgramCounter == CUDA_ERROR_INVALID_PC &&
-              cuda::kCuLaunchFailed == CUDA_ERROR_LAUNCH_FAILED && cuda::kCuUnknown == CUDA_ERROR_UNKNOWN);
+              cuda::kCuInvalidProgramCounter == CUDA_ERROR_INVALID_PC && cuda::kCuLaunchFailed == CUDA_ERROR_LAUNCH_FAILED &&
+              cuda::kCuUnknown == CUDA_ERROR_UNKNOWN);
 static_assert(cuda::kCuMpsRpcFailure == CUDA_ERROR_MPS_RPC_FAILURE &&
               cuda::kCuMpsClientTerminated == CUDA_ERROR_MPS_CLIENT_TERMINATED &&
               cuda::kCuSystemDriverMismatch == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH &&

@@ -342,6 +342,29 @@ void recorded() {
   alone("determinism", QStringLiteral("recorded-determinism"));
 }
 
+// The layouts with the kernels of a GPU, on the emulated device: behind a run, with the last step by node, and inside a
+// step.
+void emulated() {
+  if (!wants(QStringLiteral("emulated"))) return;
+  WindowDriver w(screen);
+  check(w.openBuilt(bundledModels()[1], {{"optimizer", "adamw"}, {"lr", "0.003"}, {"device", "emulated"}}), "emulated", w);
+  w.loop().act([&] { w->session().train(3); });
+  check(w.settled(), "emulated", w);
+  const auto eachLayout = [&](const QString& name) {
+    for (const ViewLayout& layout : shippedLayouts()) {
+      w.loop().act([&] { w->applyLayout(layout.name); });
+      save(w, *w, name + layout.name.toLower());
+    }
+  };
+  eachLayout(QStringLiteral("emulated-"));
+  const int place = w->store().plan()->plan().first_backward() + 8;
+  w.loop().act([&] { w->session().runTo(place); });
+  check(w.settled(), "emulated", w);
+  w.select(Selection::ofInstruction(place));
+  w.settled();
+  eachLayout(QStringLiteral("emulated-inside-"));
+}
+
 // What is written of graph and memory map: the whole graph, the map as it is on the screen.
 void exported(WindowDriver& w) {
   if (!wants(QStringLiteral("exported"))) return;
@@ -396,6 +419,7 @@ int main(int argc, char** argv) {
     precision();
     trials();
     recorded();
+    emulated();
     if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();
