@@ -13,6 +13,7 @@
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
 #include "storage/ledger.h"
+#include "storage/rank_steps.h"
 #include "storage/run_info.h"
 
 namespace stepscope::storage {
@@ -76,6 +77,9 @@ struct BuffersMeasured {
 struct LedgerMade {
   LedgerRecord ledger;
 };
+struct RanksStepped {
+  std::vector<RankStep> ranks;  // of one step
+};
 struct RunForgotten {
   std::int64_t run = 0;  // another one than that of the event
 };
@@ -91,7 +95,7 @@ struct Lost {
 // What the recorder was told, one alternative per kind of event.
 using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
                                PlanMade, PlanResumed, VerdictsGiven, TrialsDone, BuffersMeasured, LedgerMade, StepDone,
-                               AlertRaised, StatsTaken, RunForgotten, ViewStateSet, Lost>;
+                               RanksStepped, AlertRaised, StatsTaken, RunForgotten, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

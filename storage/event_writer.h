@@ -60,6 +60,7 @@ class EventWriter {
   Status on(std::int64_t run, const BuffersMeasured& event);
   Status on(std::int64_t run, const LedgerMade& event);
   Status on(std::int64_t run, const StepDone& event);
+  Status on(std::int64_t run, const RanksStepped& event);
   Status on(std::int64_t run, const AlertRaised& event);
   Status on(std::int64_t run, const StatsTaken& event);
   Status on(std::int64_t run, const RunForgotten& event);

@@ -143,6 +143,14 @@ std::span<const Migration> migrations() {
        "NULL, module TEXT NOT NULL, theirs TEXT NOT NULL, ours TEXT NOT NULL, their_amount REAL, our_amount REAL, PRIMARY "
        "KEY "
        "(run, session, position))"},
+      {11, "the processes of a run next to each other: tables rank_steps and rank_collectives",
+       "CREATE TABLE rank_steps (run INTEGER NOT NULL, step INTEGER NOT NULL, rank INTEGER NOT NULL, loss REAL, ns INTEGER "
+       "NOT NULL, wait_ns INTEGER NOT NULL, move_ns INTEGER NOT NULL, sent_bytes INTEGER NOT NULL, received_bytes INTEGER "
+       "NOT NULL, planned_sent_bytes INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, planned_bytes INTEGER NOT NULL, "
+       "state_bytes INTEGER NOT NULL, PRIMARY KEY (run, step, rank)) WITHOUT ROWID;"
+       "CREATE TABLE rank_collectives (run INTEGER NOT NULL, step INTEGER NOT NULL, position INTEGER NOT NULL, rank INTEGER "
+       "NOT NULL, node TEXT NOT NULL, wait_ns INTEGER NOT NULL, move_ns INTEGER NOT NULL, sent_bytes INTEGER NOT NULL, "
+       "PRIMARY KEY (run, step, position, rank)) WITHOUT ROWID"},
   };
   return kAll;
 }

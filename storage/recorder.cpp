@@ -302,6 +302,12 @@ void Recorder::ledger(LedgerRecord ledger) {
   impl_->push(LedgerMade{std::move(ledger)}, bytes);
 }
 
+void Recorder::ranks(std::vector<RankStep> ranks) {
+  std::size_t bytes = 0;
+  for (const RankStep& rank : ranks) bytes += sizeof rank + rank.collectives.size() * 128;
+  impl_->push(RanksStepped{std::move(ranks)}, bytes);
+}
+
 void Recorder::plan(snapshot::Plan plan) {
   auto shared = std::make_shared<snapshot::Plan>(std::move(plan));
   const std::size_t bytes = shared->ByteSizeLong();

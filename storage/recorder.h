@@ -29,6 +29,7 @@
 #include "storage/error.h"
 #include "storage/ledger.h"
 #include "storage/project.h"
+#include "storage/rank_steps.h"
 #include "storage/run_info.h"
 
 namespace stepscope::storage {
@@ -92,6 +93,8 @@ class Recorder {
 
   // `walked`: instruction by instruction, to stop at breakpoints; its time is not that of a step at full speed.
   void step(const snapshot::StepRecord& step, bool walked = false);
+  void ranks(
+      std::vector<RankStep> ranks);  // what each process took of one step, for the tables rank_steps, rank_collectives
   void alert(snapshot::Alert alert);
   void tensorStats(std::int64_t step, std::int32_t value, std::string name, const snapshot::TensorStatistics& stats);
 

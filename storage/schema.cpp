@@ -642,6 +642,43 @@ Table pytorchRowsTable() {
           {}};
 }
 
+Table rankStepsTable() {
+  return {"rank_steps",
+          "A run of several processes (`stepscope train --distributed`): what each rank took of every step.",
+          {{"run", kInt, "runs.id"},
+           {"step", kInt, "micro step"},
+           {"rank", kInt, "number of the process, 0 = the one that records"},
+           {"loss", kReal, "of its own entry of the data; NULL = none"},
+           {"ns", kInt, "wall time of the step"},
+           {"wait_ns", kInt, "of it, until all ranks had come to a collective"},
+           {"move_ns", kInt, "of it, then, until the results of collectives were there"},
+           {"sent_bytes", kInt, "to other ranks"},
+           {"received_bytes", kInt, "from other ranks"},
+           {"planned_sent_bytes", kInt, "what the collectives of its plan send"},
+           {"peak_bytes", kInt, "measured: state, constants, batch and arena"},
+           {"planned_bytes", kInt, "the same as planned"},
+           {"state_bytes", kInt, "parameters, statistics and optimizer state that it keeps"}},
+          "PRIMARY KEY (run, step, rank)",
+          {},
+          true};
+}
+
+Table rankCollectivesTable() {
+  return {"rank_collectives",
+          "Every exchange of a step between the ranks of a run, as each of them saw it.",
+          {{"run", kInt, "runs.id"},
+           {"step", kInt, "micro step"},
+           {"position", kInt, "0, 1, … in the step"},
+           {"rank", kInt, "number of the process"},
+           {"node", kText, "node of the plan, or what ranks tell each other besides"},
+           {"wait_ns", kInt, "until all ranks had come"},
+           {"move_ns", kInt, "then, until the results were there"},
+           {"sent_bytes", kInt, "by this rank"}},
+          "PRIMARY KEY (run, step, position, rank)",
+          {},
+          true};
+}
+
 Table viewStateTable() {
   return {"view_state",
           "What the window remembers with this project.",
@@ -661,7 +698,7 @@ const std::vector<Table>& tables() {
       stepSpansTable(),     tensorStatsTable(),    alertsTable(),         lostTable(),         viewStateTable(),
       machinePeaksTable(),  rooflineTable(),       batchDensitiesTable(), batchInputsTable(),  rowLossesTable(),
       determinismTable(),   trialsTable(),         ledgerTable(),         ledgerAdviceTable(), deviceWorkTable(),
-      deviceKernelsTable(), pytorchImportsTable(), pytorchRowsTable()};
+      deviceKernelsTable(), pytorchImportsTable(), pytorchRowsTable(),    rankStepsTable(),    rankCollectivesTable()};
   return all;
 }
 

@@ -60,6 +60,7 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(data.statistics, readRecordedStatistics(project, run, kMostStatistics));
   SS_STORE_ASSIGN(data.trials, readTrials(project, run));
   SS_STORE_ASSIGN(data.ledger, readLedger(project, run));
+  SS_STORE_ASSIGN(data.ranks, readRanks(project, run));
   SS_STORE_ASSIGN(data.alerts, readAlerts(project, run));
   SS_STORE_ASSIGN(data.lost, readLost(project, run));
   const std::int64_t shown = data.steps.empty() ? 0 : data.steps.back().plan.value_or(0);

@@ -9,6 +9,7 @@
 #include "storage/error.h"
 #include "storage/ledger.h"
 #include "storage/queries.h"
+#include "storage/rank_steps.h"
 #include "storage/roofline.h"
 #include "storage/step_facts.h"
 #include "storage/timing.h"
@@ -33,6 +34,7 @@ struct ReportData {
       statistics;                       // by step; thinned out where there are very many
   std::vector<snapshot::Trial> trials;  // newest session
   LedgerRecord ledger;                  // newest; without lines: none
+  RankReport ranks;                     // of several processes; without rows: of one
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;
 

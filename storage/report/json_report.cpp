@@ -303,6 +303,24 @@ std::string jsonReport(const ReportData& data) {
     return Json{{"spent", a.spent}, {"change", a.change},  {"option", a.option},
                 {"value", a.value}, {"gain_ns", a.gainNs}, {"trial", a.trial}};
   });
+  root["ranks"] = list(data.ranks.ranks, [](const RankRow& r) {
+    return Json{{"rank", r.rank},
+                {"steps", r.steps},
+                {"came_last", r.last},
+                {"ns", r.ns},
+                {"wait_ns", r.waitNs},
+                {"move_ns", r.moveNs},
+                {"sent_bytes", r.sentBytes},
+                {"planned_sent_bytes", r.plannedSentBytes},
+                {"peak_bytes", r.peakBytes},
+                {"planned_bytes", r.plannedBytes},
+                {"state_bytes", r.stateBytes}};
+  });
+  root["rank_collectives"] = list(data.ranks.collectives, [](const RankCollectiveRow& c) {
+    return Json{
+        {"node", c.node},      {"steps", c.steps},          {"mean_wait_ns", c.meanWaitNs}, {"worst_wait_ns", c.worstWaitNs},
+        {"move_ns", c.moveNs}, {"sent_bytes", c.sentBytes}, {"waited_for", c.last}};
+  });
   root["trials"] = list(data.trials, [](const snapshot::Trial& t) {
     return Json{{"option", t.option()},
                 {"from", t.from()},

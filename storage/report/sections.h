@@ -25,6 +25,7 @@ MaybeSection instructionSection(const ReportData& data);  // slowest instruction
 MaybeSection rooflineSection(const ReportData& data);     // instructions compared with what the machine allows
 MaybeSection trialsSection(const ReportData& data);       // options against the step as it is, ranked
 MaybeSection ledgerSection(const ReportData& data);       // what the step was spent on, and what would shrink it
+MaybeSection ranksSection(const ReportData& data);        // the processes of the run, and for whom they waited
 MaybeSection memorySection(const ReportData& data);       // map of the arena, persistent memory, peak by owner
 MaybeSection optionsSection(const ReportData& data);
 MaybeSection machineSection(const ReportData& data);  // model and machine

@@ -9,6 +9,7 @@
 #include "storage/project.h"
 #include "storage/pytorch/join.h"
 #include "storage/queries.h"
+#include "storage/rank_steps.h"
 #include "storage/report/data.h"
 #include "storage/schema.h"
 #include "storage/step_facts.h"
@@ -97,7 +98,10 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute("DROP TABLE pytorch_imports; DROP TABLE pytorch_rows; PRAGMA user_version = 10"));
+  ASSERT_TRUE(connection.execute("DROP TABLE rank_steps; DROP TABLE rank_collectives; PRAGMA user_version = 11"));
+  if (version < 11) {
+    ASSERT_TRUE(connection.execute("DROP TABLE pytorch_imports; DROP TABLE pytorch_rows; PRAGMA user_version = 10"));
+  }
   if (version < 10) {
     ASSERT_TRUE(connection.execute(
         "ALTER TABLE buffers DROP COLUMN measured_bytes; ALTER TABLE batch_densities DROP COLUMN computed; "
@@ -169,6 +173,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     EXPECT_TRUE(readTrials(*project, 1)->empty());
     EXPECT_TRUE(readLedger(*project, 1)->lines.empty());
     EXPECT_TRUE(readJoins(*project, 1)->empty());
+    EXPECT_TRUE(readRanks(*project, 1)->ranks.empty());
     EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
     EXPECT_EQ(data->timing.kind.speed(), "recorded") << "told by the spans";
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
@@ -189,7 +194,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_EQ(readTiming(*project, 1)->kind.speed(), "recorded");
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

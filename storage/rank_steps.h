@@ -1,0 +1,55 @@
+// A run of several processes: what each rank took of every step, and of every collective.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/project.h"
+
+namespace stepscope::storage {
+
+// One collective of a step, as one rank saw it. Times in nanoseconds.
+struct RankCollective {
+  std::string node;
+  std::int64_t waitNs = 0;  // until all ranks had come
+  std::int64_t moveNs = 0;  // then, until the results were there
+  std::int64_t sentBytes = 0;
+};
+
+// A step of one rank.
+struct RankStep {
+  std::int64_t step = 0;
+  int rank = 0;
+  double loss = 0;
+  bool hasLoss = false;
+  std::int64_t ns = 0, waitNs = 0, moveNs = 0;
+  std::int64_t sentBytes = 0, receivedBytes = 0, plannedSentBytes = 0;
+  std::int64_t peakBytes = 0, plannedBytes = 0, stateBytes = 0;
+  std::vector<RankCollective> collectives;  // in their order
+};
+
+// Means over the steps of a run but its first one, which warms up.
+struct RankRow {
+  int rank = 0;
+  std::int64_t steps = 0, last = 0;  // in how many steps the others waited for it most
+  double ns = 0, waitNs = 0, moveNs = 0, sentBytes = 0, plannedSentBytes = 0;
+  std::int64_t peakBytes = 0, plannedBytes = 0, stateBytes = 0;  // the largest
+};
+struct RankCollectiveRow {
+  std::string node;
+  std::int64_t steps = 0;
+  double meanWaitNs = 0, worstWaitNs = 0;  // over the ranks of a step: their mean, and the one that waited longest
+  double moveNs = 0, sentBytes = 0;
+  int last = -1;  // the rank that the others waited for in most steps
+};
+struct RankReport {
+  std::vector<RankRow> ranks;
+  std::vector<RankCollectiveRow> collectives;  // as they come in a step
+};
+
+// Empty for a run of one process, and for files of a version before 12 that are opened for reading.
+Result<RankReport> readRanks(const Project& project, std::int64_t run);
+
+}  // namespace stepscope::storage
