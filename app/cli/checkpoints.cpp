@@ -14,8 +14,12 @@ std::filesystem::path Checkpoints::numbered(std::int64_t number) const {
   return file_.parent_path() / fmt::format("{}.{}{}", file_.stem().string(), number, file_.extension().string());
 }
 
+bool Checkpoints::due() const {
+  return !file_.empty() && seconds_ > 0 && static_cast<double>(monotonicNs() - writtenAt_) >= seconds_ * 1e9;
+}
+
 Status Checkpoints::onTheWay(const Session& session) {
-  if (file_.empty() || seconds_ <= 0 || static_cast<double>(monotonicNs() - writtenAt_) < seconds_ * 1e9) return {};
+  if (!due()) return {};
   const Status written = write(session);
   writtenAt_ = monotonicNs();
   return written;

@@ -15,6 +15,8 @@ class Checkpoints {
   // `seconds` 0: nothing on the way. An empty file: nothing at all.
   Checkpoints(std::filesystem::path file, double seconds, std::int64_t keep);
 
+  // Whether it is time for one on the way.
+  bool due() const;
   // Writes one when it is time. Errors: those of Session::saveState; the one before is there still.
   Status onTheWay(const Session& session);
   Status atTheEnd(const Session& session) { return file_.empty() ? Status{} : write(session); }

@@ -20,7 +20,25 @@ namespace stepscope::cli {
 namespace {
 
 // What a rank tells of a step.
-enum Column { kLoss, kHasLoss, kNs, kWait, kMove, kSent, kStop, kColumns };
+enum Column {
+  kLoss,
+  kHasLoss,
+  kNs,
+  kWait,
+  kMove,
+  kSent,
+  kReceived,
+  kPlannedSent,
+  kPeak,
+  kPlanned,
+  kState,
+  kStop,
+  kSave,
+  kColumns
+};
+
+// And of each collective.
+enum ExchangeColumn { kExchangeWait, kExchangeMove, kExchangeSent, kExchangeColumns };
 
 // mpirun ends all ranks a second after one has died: what there is to say has to be said before.
 constexpr std::int64_t kMpiGraceNs = 300'000'000, kGraceNs = 30'000'000'000;
@@ -38,6 +56,28 @@ int ranksHere(const TrainOptions& options, int size) {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
     if (const char* const text = std::getenv(name)) return std::max(1, std::atoi(text));
   return size;
+}
+
+void sayRanks(const std::vector<storage::RankStep>& ranks) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const storage::RankStep& r : ranks) {
+    nlohmann::json collectives = nlohmann::json::array();
+    for (const storage::RankCollective& c : r.collectives)
+      collectives.push_back({{"node", c.node}, {"wait_ns", c.waitNs}, {"move_ns", c.moveNs}, {"sent_bytes", c.sentBytes}});
+    rows.push_back({{"rank", r.rank},
+                    {"loss", numberJson(r.loss)},
+                    {"ns", r.ns},
+                    {"wait_ns", r.waitNs},
+                    {"move_ns", r.moveNs},
+                    {"sent_bytes", r.sentBytes},
+                    {"received_bytes", r.receivedBytes},
+                    {"planned_sent_bytes", r.plannedSentBytes},
+                    {"peak_bytes", r.peakBytes},
+                    {"planned_bytes", r.plannedBytes},
+                    {"state_bytes", r.stateBytes},
+                    {"collectives", std::move(collectives)}});
+  }
+  sayJson({{"event", "ranks"}, {"step", ranks.front().step}, {"ranks", std::move(rows)}});
 }
 
 }  // namespace
@@ -76,7 +116,10 @@ Status RankRun::begin(const Session& session) {
     return invalid(
         "the state that is gone on from stands in the middle of a round of accumulation, whose sums are those of "
         "one process; expected one at the end of a round");
-  return sameParameters(session, session.nextStep());
+  SS_TRY(sameParameters(session, session.nextStep()));
+  (void)ranks_->takeTimes();
+  (void)ranks_->takeExchanges();
+  return {};
 }
 
 // All numbers are compared first, then the first parameter that makes the difference is looked for.
@@ -95,8 +138,28 @@ Status RankRun::sameParameters(const Session& session, std::int64_t step) {
   return {};
 }
 
-Result<bool> RankRun::stepDone(const Session& session, bool stop, snapshot::StepRecord& record, const Output& output) {
+// Once for every build: the variants of one have the same state and the same collectives.
+void RankRun::lookAtPlan(const Session& session) {
+  if (lookedAt_ == session.runningBuild()) return;
+  lookedAt_ = session.runningBuild();
+  planned_ = collectivesOf(session.runningGraph(), session.stepper().plan(), session.registry().operators().ops,
+                           ranks_->rank(), ranks_->size());
+  stateBytes_ = 0;
+  for (const auto& [name, tensor] : session.namedState(true)) stateBytes_ += static_cast<std::int64_t>(tensor.bytes());
+}
+
+std::int64_t RankRun::plannedBytes(const snapshot::StepRecord& record) const {
+  std::int64_t bytes = 0;
+  for (const PlannedCollective& collective : planned_)
+    if (!collective.updateEntry || record.updated()) bytes += collective.sentBytes;
+  return bytes;
+}
+
+Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish, snapshot::StepRecord& record,
+                                        const Output& output) {
   const CollectiveTimes times = ranks_->takeTimes();
+  const std::vector<Ranks::Exchanged> exchanges = ranks_->takeExchanges();
+  lookAtPlan(session);
   std::vector<double> mine(kColumns), all;
   mine[kLoss] = record.loss();
   mine[kHasLoss] = record.has_loss() ? 1 : 0;
@@ -104,37 +167,65 @@ Result<bool> RankRun::stepDone(const Session& session, bool stop, snapshot::Step
   mine[kWait] = static_cast<double>(times.waitNs);
   mine[kMove] = static_cast<double>(times.moveNs);
   mine[kSent] = static_cast<double>(times.sentBytes);
-  mine[kStop] = stop ? 1 : 0;
+  mine[kReceived] = static_cast<double>(times.receivedBytes);
+  mine[kPlannedSent] = static_cast<double>(plannedBytes(record));
+  mine[kPeak] = static_cast<double>(record.peak_bytes());
+  mine[kPlanned] = static_cast<double>(record.planned_bytes());
+  mine[kState] = static_cast<double>(stateBytes_);
+  mine[kStop] = wish.stop ? 1 : 0;
+  mine[kSave] = wish.save ? 1 : 0;
+  for (const Ranks::Exchanged& exchange : exchanges) {
+    mine.push_back(static_cast<double>(exchange.times.waitNs));
+    mine.push_back(static_cast<double>(exchange.times.moveNs));
+    mine.push_back(static_cast<double>(exchange.times.sentBytes));
+  }
   SS_TRY(ranks_->gather({"end of the step", record.step()}, mine, all));
-  const auto told = [&](int r, Column column) { return all[static_cast<std::size_t>(r * kColumns + column)]; };
+  const auto told = [&](int r, std::size_t column) { return all[static_cast<std::size_t>(r) * mine.size() + column]; };
+  const auto whole = [&](int r, std::size_t column) { return static_cast<std::int64_t>(told(r, column)); };
   double loss = 0;
-  bool allStop = false, losses = true;
+  Wish common;
+  bool losses = true;
   int last = 0;
-  nlohmann::json rows = nlohmann::json::array();
+  newest_.clear();
   for (int r = 0; r < size(); ++r) {
     loss += told(r, kLoss);
     losses = losses && told(r, kHasLoss) != 0;
-    allStop = allStop || told(r, kStop) != 0;
+    common.stop = common.stop || told(r, kStop) != 0;
+    common.save = common.save || told(r, kSave) != 0;
     if (told(r, kWait) < told(last, kWait)) last = r;
     Sum& sum = sums_[static_cast<std::size_t>(r)];
     sum.ns += told(r, kNs);
     sum.waitNs += told(r, kWait);
     sum.moveNs += told(r, kMove);
     sum.sentBytes += told(r, kSent);
-    if (output.json())
-      rows.push_back({{"rank", r},
-                      {"loss", numberJson(told(r, kLoss))},
-                      {"ns", static_cast<std::int64_t>(told(r, kNs))},
-                      {"wait_ns", static_cast<std::int64_t>(told(r, kWait))},
-                      {"move_ns", static_cast<std::int64_t>(told(r, kMove))},
-                      {"sent_bytes", static_cast<std::int64_t>(told(r, kSent))}});
+    sum.peakBytes = std::max(sum.peakBytes, told(r, kPeak));
+    sum.stateBytes = told(r, kState);
+    storage::RankStep& row = newest_.emplace_back();
+    row = {.step = record.step(), .rank = r, .loss = told(r, kLoss), .hasLoss = told(r, kHasLoss) != 0};
+    row.ns = whole(r, kNs);
+    row.waitNs = whole(r, kWait);
+    row.moveNs = whole(r, kMove);
+    row.sentBytes = whole(r, kSent);
+    row.receivedBytes = whole(r, kReceived);
+    row.plannedSentBytes = whole(r, kPlannedSent);
+    row.peakBytes = whole(r, kPeak);
+    row.plannedBytes = whole(r, kPlanned);
+    row.stateBytes = whole(r, kState);
+    for (std::size_t i = 0; i < exchanges.size(); ++i) {
+      const std::size_t first = kColumns + i * kExchangeColumns;
+      row.collectives.push_back({exchanges[i].node, whole(r, first + kExchangeWait), whole(r, first + kExchangeMove),
+                                 whole(r, first + kExchangeSent)});
+    }
   }
   ++sums_[static_cast<std::size_t>(last)].last;
   ++steps_;
   if (losses) record.set_loss(loss / size());
-  if (output.json() && leads()) sayJson({{"event", "ranks"}, {"step", record.step()}, {"ranks", std::move(rows)}});
+  if (output.json() && leads()) sayRanks(newest_);
   if (check_) SS_TRY(sameParameters(session, session.nextStep()));
-  return allStop;
+  // What ranks tell each other of a step is no part of the next one.
+  (void)ranks_->takeTimes();
+  (void)ranks_->takeExchanges();
+  return common;
 }
 
 void RankRun::summary(const Output& output) const {
@@ -144,8 +235,9 @@ void RankRun::summary(const Output& output) const {
   for (std::size_t r = 0; r < sums_.size(); ++r)
     rows.push_back({std::to_string(r), mean(sums_[r].ns), mean(sums_[r].waitNs), mean(sums_[r].moveNs),
                     units::bytes(static_cast<std::int64_t>(sums_[r].sentBytes / static_cast<double>(steps_))),
-                    std::to_string(sums_[r].last)});
-  say("{}\n", table({"rank", "step", "of it waits", "of it sends", "sent", "came last"}, rows));
+                    units::bytes(static_cast<std::int64_t>(sums_[r].stateBytes)),
+                    units::bytes(static_cast<std::int64_t>(sums_[r].peakBytes)), std::to_string(sums_[r].last)});
+  say("{}\n", table({"rank", "step", "of it waits", "of it sends", "sent", "state", "peak", "came last"}, rows));
 }
 
 Status RankRun::end(const Status& run) {

@@ -11,7 +11,9 @@
 
 #include "app/cli/output.h"
 #include "engine/comm/ranks.h"
+#include "engine/plan/plan_collectives.h"
 #include "engine/train/session.h"
+#include "storage/rank_steps.h"
 
 namespace stepscope::cli {
 
@@ -27,9 +29,16 @@ class RankRun {
 
   // After the build. Error: the ranks do not begin at the same place with the same parameters.
   Status begin(const Session& session);
-  // After each micro step: the record's loss becomes the mean over the ranks. True: all ranks stop here, because one was
-  // asked to (`stop`). Error, with option ranks.check: the first rank and parameter that differ.
-  Result<bool> stepDone(const Session& session, bool stop, snapshot::StepRecord& record, const Output& output);
+  // What a rank wants after a step, and what all of them do then.
+  struct Wish {
+    bool stop = false;  // the run ends here
+    bool save = false;  // the state is written
+  };
+  // After each micro step: the record's loss becomes the mean over the ranks. What one rank wants all do. Error, with option
+  // ranks.check: the first rank and parameter that differ.
+  Result<Wish> stepDone(const Session& session, const Wish& mine, snapshot::StepRecord& record, const Output& output);
+  // Of the newest step, for a project.
+  const std::vector<storage::RankStep>& newest() const { return newest_; }
   // What each rank took, as a table or an event. Rank 0.
   void summary(const Output& output) const;
   // However the run ended: the others are told, and their end is waited for. Error: the run went well, and a rank did not.
@@ -39,16 +48,22 @@ class RankRun {
 
  private:
   struct Sum {
-    double ns = 0, waitNs = 0, moveNs = 0, sentBytes = 0;
+    double ns = 0, waitNs = 0, moveNs = 0, sentBytes = 0, peakBytes = 0, stateBytes = 0;
     std::int64_t last = 0;  // in how many steps the others waited for it most
   };
   explicit RankRun(std::unique_ptr<Communicator> communicator) : ranks_(std::make_unique<Ranks>(std::move(communicator))) {}
   Status sameParameters(const Session& session, std::int64_t step);
+  void lookAtPlan(const Session& session);
+  std::int64_t plannedBytes(const snapshot::StepRecord& record) const;
 
   std::unique_ptr<Ranks> ranks_;
   bool mpi_ = false, check_ = false;
   std::vector<Sum> sums_;
   std::int64_t steps_ = 0;
+  std::vector<PlannedCollective> planned_;  // of the plan that was looked at last
+  std::size_t lookedAt_ = SIZE_MAX;         // whose build that was
+  std::int64_t stateBytes_ = 0;
+  std::vector<storage::RankStep> newest_;
 };
 
 }  // namespace stepscope::cli

@@ -35,6 +35,8 @@ struct TrainArguments {
   std::string model, project, saveGraphs, save, exportInference, dumpGrads, dumpParams, verify = "on", onNan;
   std::vector<std::string> fetch;
   bool json = false;
+  // Ranks whose rank 0 writes a file of --save, or of --dump-grads: where they keep parts, what is in it comes from all.
+  bool savesTogether = false, dumpsTogether = false;
   SharedOptions shared;
 };
 
@@ -168,7 +170,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   if (ranks) session->joinRanks(ranks->ranks());
   SS_TRY(prepare(*session, a.shared));
   session->keep(keep);
-  session->keepGradients(!a.dumpGrads.empty());
+  session->keepGradients(!a.dumpGrads.empty() || a.dumpsTogether);
   const Status built = session->build();
   output.phaseTable(session->phases());
   if (!a.saveGraphs.empty()) SS_TRY(saveGraphs(*session, a.saveGraphs));
@@ -213,7 +215,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   };
   if (failed && ranks) failed = ranks->begin(*session);
   const auto asked = [] { return interrupted || !outputIsRead() || reserveIsSpent(); };
-  bool stop = false;
+  bool stop = false, save = false;
   while (failed && done < options.steps && !(ranks ? stop : asked())) {
     const std::size_t buildsBefore = session->log().builds();
     Status stepped = session->step(record);
@@ -228,12 +230,13 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
     }
     ++done;
     if (ranks) {
-      const auto stops = ranks->stepDone(*session, asked(), record, output);
-      if (!stops) {
-        failed = tl::make_unexpected(stops.error());
+      const auto wish = ranks->stepDone(*session, {asked(), checkpoints.due()}, record, output);
+      if (!wish) {
+        failed = tl::make_unexpected(wish.error());
         break;
       }
-      stop = *stops && session->betweenRounds();
+      stop = wish->stop && session->betweenRounds();
+      save = wish->save;
     }
     output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
     if (const auto alert = losses.look(record)) tellAlert(*alert);
@@ -243,9 +246,17 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
         recordBuild(*recorder, *session);
       }
       recorder->step(record);
+      if (ranks) recorder->ranks(ranks->newest());
       watch->look();
     }
     if (ranks && !session->betweenRounds()) continue;  // sums of a round are another's too
+    if (ranks && session->keepsParts() && !ranks->leads()) {
+      // What rank 0 writes is theirs too. It tells of a file that fails; an error of the ranks comes again with the next
+      // step.
+      if (save) (void)session->saveState({});
+      continue;
+    }
+    if (!save && ranks && session->keepsParts()) continue;  // time may have come since the others were told
     if (const Status kept = checkpoints.onTheWay(*session); !kept) {
       snapshot::Alert alert;
       alert.set_severity(snapshot::Alert::WARNING);
@@ -261,7 +272,10 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   if (failed && done < options.steps && reserveIsSpent())
     failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
-  if (failed && (done > 0 || options.steps == 0)) failed = checkpoints.atTheEnd(*session);
+  if (failed && (done > 0 || options.steps == 0)) {
+    const bool sends = ranks && !ranks->leads() && a.savesTogether && session->keepsParts();
+    failed = sends ? session->saveState({}) : checkpoints.atTheEnd(*session);
+  }
   if (failed && (done > 0 || options.steps == 0)) failed = exportTrained(*session, a, output);
   if (recorder) {
     for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
@@ -298,6 +312,8 @@ void leaveOutputToTheFirst(TrainArguments& a) {
 Status trainTogether(TrainArguments& a) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_ASSIGN(const auto ranks, RankRun::join(options));
+  a.savesTogether = ranks && !a.save.empty();
+  a.dumpsTogether = ranks && !a.dumpGrads.empty() && options.rankShard != "off";
   if (!ranks) return train(a, Output(a.json), std::move(options), nullptr);
   if (!ranks->leads()) leaveOutputToTheFirst(a);
   Status run = train(a, Output(a.json), std::move(options), ranks.get());

@@ -274,9 +274,13 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
                                 graph.value(update.state).name, options.accumulate));
     auto updates = optimizerGraphOf(options, model_->registry, log_);
     if (!updates) return phase.fail(updates.error());
-    auto report = addOptimizer(
-        graph, work.inference, options, step.trained, work.gradients, work.lossScale, *updates ? &**updates : nullptr,
-        step.request.ranks > 1 ? readyOrder(model_->graph, graph, step.trained) : std::vector<std::size_t>{});
+    OptimizerRanks ranks{step.request.rank, step.request.ranks, step.request.keepGradients, {}};
+    if (ranks.size > 1) ranks.ready = readyOrder(model_->graph, graph, step.trained);
+    if (options.distributed == "off" && options.rankShard != "off")
+      log_.warn("option_without_effect",
+                fmt::format("option 'ranks.shard': {}; this process trains alone", options.rankShard));
+    auto report = addOptimizer(graph, work.inference, options, step.trained, work.gradients, work.lossScale,
+                               *updates ? &**updates : nullptr, ranks);
     if (!report) return phase.fail(report.error());
     step.optimizer = std::move(*report);
     std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(first));

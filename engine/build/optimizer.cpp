@@ -9,6 +9,7 @@
 #include "engine/build/master_weights.h"
 #include "engine/build/name_pattern.h"
 #include "engine/ops/op_def.h"
+#include "kernels/rank_part.h"
 
 namespace stepscope {
 namespace {
@@ -16,12 +17,13 @@ namespace {
 class Emitter {
  public:
   Emitter(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale, const OptimizerGraph* updates,
-          const std::vector<std::size_t>& ready)
-      : graph_(graph), inference_(inference), o_(options), updates_(updates), ready_(ready) {
+          const OptimizerRanks& ranks)
+      : graph_(graph), inference_(inference), o_(options), updates_(updates), ranks_(ranks) {
     report_.lossScale = lossScale;
   }
 
   Result<OptimizerReport> run(const std::vector<ValueId>& trained, std::vector<ValueId> gradients) {
+    if (parts()) SS_TRY(checkParts(trained, gradients));
     for (const ParameterGroup& group : o_.groups) {
       SS_ASSIGN(NamePattern pattern, NamePattern::compile("group", group.regex));
       patterns_.push_back(std::move(pattern));
@@ -30,22 +32,32 @@ class Emitter {
     report_.update = input("stepscope.update", DType::kI64);
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i] && roundsStochastically(o_, typeOf(trained[i]))) {
-        SS_ASSIGN(gradients[i], cast(trained[i], gradients[i], "gradient", DType::kF32));
+        SS_ASSIGN(gradients[i], cast(trained[i], gradients[i], "gradient", DType::kF32,
+                                     gradientParts() ? Phase::kBackward : Phase::kOptimizer));
       }
+    if (gradientParts()) SS_TRY(exchange(trained, gradients));
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i] && o_.accumulate > 1) {
         SS_ASSIGN(gradients[i], accumulate(trained[i], gradients[i]));
       }
     report_.accumulated = gradients;
-    for (const GradientBucket& bucket : gradientBuckets(graph_, gradients, ready_, o_.rankBucket))
-      SS_TRY(average(bucket, trained, gradients));
+    if (!gradientParts()) SS_TRY(exchange(trained, gradients));
     report_.averaged = gradients;
+    if (parts() && ranks_.keepGradients) {
+      SS_ASSIGN(report_.averaged, gather(trained, trained, gradients, "gradients", ".gradient_mean"));
+    }
     ValueId scale;
     if (needsNorm()) {
       SS_ASSIGN(scale, factor(trained, gradients));
     }
+    // In front of all updates: a kernel that may fail behind one that writes state makes steps keep copies of that state.
+    for (std::size_t i = 0; parts() && i < trained.size(); ++i)
+      if (gradients[i]) {
+        SS_ASSIGN(weightParts_[trained[i]], partOf(trained[i], writtenByForward(trained[i])));
+      }
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i]) SS_TRY(update(trained[i], gradients[i], scale));
+    if (parts()) SS_TRY(joinParameters(trained));
     return std::move(report_);
   }
 
@@ -79,46 +91,123 @@ class Emitter {
     return graph_.node(id).outputs;
   }
 
-  ValueId state(ValueId parameter, const char* suffix) {
-    const Value& value = graph_.value(parameter);
-    ValueType type = value.type;
+  // `part`: of this rank alone.
+  ValueId state(ValueId parameter, const char* suffix, bool part) {
+    const std::string parameterName = graph_.value(parameter).name;
+    ValueType type = graph_.value(parameter).type;
     if (roundsStochastically(o_, type.dtype)) type.dtype = DType::kF32;
-    return graph_.addValue(value.name + suffix, type, ValueRole::kState);
+    if (part) {
+      type.shape = Shape{Dim(partLength(elementCount(*knownDims(*type.shape)), ranks_.size))};
+      report_.parts[parameterName + suffix] = parameterName;
+    }
+    return graph_.addValue(parameterName + suffix, type, ValueRole::kState);
   }
 
   DType typeOf(ValueId value) const { return graph_.value(value).type.dtype; }
 
   // "<parameter>/<part>": the value in another type, for the update of the parameter.
-  Result<ValueId> cast(ValueId parameter, ValueId value, const std::string& part, DType type) {
+  Result<ValueId> cast(ValueId parameter, ValueId value, const std::string& part, DType type,
+                       Phase phase = Phase::kOptimizer) {
     const std::string name = graph_.value(parameter).name;
-    SS_ASSIGN(const auto made, emit(name + "/" + part, "", "Cast", {value}, {name + "." + part}, Phase::kOptimizer,
-                                    parameter, {{"to", static_cast<std::int64_t>(type)}}));
+    SS_ASSIGN(const auto made, emit(name + "/" + part, "", "Cast", {value}, {name + "." + part}, phase, parameter,
+                                    {{"to", static_cast<std::int64_t>(type)}}));
     return made[0];
   }
 
-  // The mean over the ranks takes the place of the gradients of a bucket.
-  Status average(const GradientBucket& bucket, const std::vector<ValueId>& trained, std::vector<ValueId>& gradients) {
-    std::vector<ValueId> inputs;
-    std::vector<std::string> outputs;
-    for (const std::size_t i : bucket) {
-      inputs.push_back(gradients[i]);
-      outputs.push_back(graph_.value(trained[i]).name + ".gradient_mean");
+  bool parts() const { return ranks_.size > 1 && o_.rankShard != "off"; }
+  bool gradientParts() const { return parts() && o_.rankShard == "gradients"; }
+  std::string nextName(const std::string& parameter) const { return parameter + (parts() ? ".next_part" : ".next"); }
+  Attributes rankAttributes() const { return {{"rank", std::int64_t{ranks_.rank}}, {"ranks", std::int64_t{ranks_.size}}}; }
+
+  Status checkParts(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) const {
+    if (updates_ || o_.optimizer == "lamb")
+      return unsupported(
+          fmt::format("option 'ranks.shard': {}; {} looks at whole parameters, of which a rank has parts; expected off, or "
+                      "optimizer sgd, adam or adamw",
+                      o_.rankShard, updates_ ? "a graph of an optimizer" : "lamb"));
+    for (std::size_t i = 0; i < trained.size(); ++i) {
+      const Value& parameter = graph_.value(trained[i]);
+      if (gradients[i] && (!parameter.type.shape || !knownDims(*parameter.type.shape)))
+        return unsupported(fmt::format("option 'ranks.shard': parameter '{}' is {}; expected numbers for every extent",
+                                       parameter.name, parameter.type.text()));
     }
-    const std::string name =
-        fmt::format("gradients of {} parameters from {}", bucket.size(), graph_.value(trained[bucket[0]]).name);
-    SS_ASSIGN(const auto means, emit(name, kInternalDomain, "AllReduce", std::move(inputs), std::move(outputs),
-                                     Phase::kOptimizer, {}, {{"average", std::int64_t{1}}}));
-    for (std::size_t k = 0; k < bucket.size(); ++k) gradients[bucket[k]] = means[k];
     return {};
+  }
+
+  // The mean over the ranks, or this rank's part of it, takes the place of the gradients.
+  Status exchange(const std::vector<ValueId>& trained, std::vector<ValueId>& gradients) {
+    for (const GradientBucket& bucket : gradientBuckets(graph_, gradients, ranks_.ready, o_.rankBucket)) {
+      std::vector<ValueId> inputs;
+      std::vector<std::string> outputs;
+      for (const std::size_t i : bucket) {
+        inputs.push_back(gradients[i]);
+        outputs.push_back(graph_.value(trained[i]).name + (parts() ? ".gradient_part" : ".gradient_mean"));
+      }
+      Attributes attrs = parts() ? rankAttributes() : Attributes{};
+      attrs.set("average", std::int64_t{1});
+      SS_ASSIGN(const auto means, emit(bucketName("gradients", bucket, trained), kInternalDomain,
+                                       parts() ? "ReduceScatter" : "AllReduce", std::move(inputs), std::move(outputs),
+                                       gradientParts() ? Phase::kBackward : Phase::kOptimizer, {}, std::move(attrs)));
+      for (std::size_t k = 0; k < bucket.size(); ++k) gradients[bucket[k]] = means[k];
+    }
+    return {};
+  }
+
+  std::string bucketName(const char* what, const GradientBucket& bucket, const std::vector<ValueId>& trained) const {
+    return fmt::format("{} of {} parameters from {}", what, bucket.size(), graph_.value(trained[bucket[0]]).name);
+  }
+
+  // The parts of all ranks with the extents of `like`; nothing where a part is invalid.
+  Result<std::vector<ValueId>> gather(const std::vector<ValueId>& trained, const std::vector<ValueId>& like,
+                                      const std::vector<ValueId>& parts, const char* what, const char* suffix) {
+    std::vector<ValueId> whole(parts.size());
+    for (const GradientBucket& bucket : gradientBuckets(graph_, parts, ranks_.ready, o_.rankBucket / ranks_.size)) {
+      std::vector<ValueId> inputs;
+      std::vector<std::string> outputs;
+      for (const std::size_t i : bucket) {
+        inputs.push_back(like[i]);
+        outputs.push_back(graph_.value(trained[i]).name + suffix);
+      }
+      for (const std::size_t i : bucket) inputs.push_back(parts[i]);
+      SS_ASSIGN(const auto made, emit(bucketName(what, bucket, trained) + ", whole", kInternalDomain, "AllGather",
+                                      std::move(inputs), std::move(outputs), Phase::kOptimizer, {}, rankAttributes()));
+      for (std::size_t k = 0; k < bucket.size(); ++k) whole[bucket[k]] = made[k];
+    }
+    return whole;
+  }
+
+  // Behind all updates: passes may join those without changing in which order the collectives come.
+  Status joinParameters(const std::vector<ValueId>& trained) {
+    std::vector<ValueId> before(trained.size()), next(trained.size());
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      if (const auto made = nextParts_.find(trained[i]); made != nextParts_.end()) {
+        before[i] = writtenByForward(trained[i]);
+        next[i] = made->second;
+      }
+    SS_ASSIGN(const auto whole, gather(trained, before, next, "next values", ".next"));
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      if (whole[i]) {
+        onlyWhereFinite(whole[i]);
+        setNext(trained[i], whole[i]);
+      }
+    return {};
+  }
+
+  // This rank's part of the parameter.
+  Result<ValueId> partOf(ValueId parameter, ValueId contents) {
+    const std::string name = graph_.value(parameter).name;
+    SS_ASSIGN(const auto made, emit(name + "/part", kInternalDomain, "RankPart", {contents}, {name + ".part"},
+                                    Phase::kOptimizer, parameter, rankAttributes()));
+    return made[0];
   }
 
   // sum' = first micro step of the round ? gradient : sum + gradient. The old sum is never cleared: it is ignored ("lazy
   // reset"). Where the norm is asked for, the same pass adds up its squares.
   Result<ValueId> accumulate(ValueId parameter, ValueId gradient) {
     const std::string name = graph_.value(parameter).name;
-    const ValueId sum = state(parameter, ".accumulated");
+    const ValueId sum = state(parameter, ".accumulated", gradientParts());
     std::vector<std::string> outputs{name + ".accumulated_next"};
-    if (needsNorm() && ready_.empty()) outputs.push_back(name + ".square_sum");
+    if (needsNorm() && ranks_.size == 1) outputs.push_back(name + ".square_sum");
     SS_ASSIGN(const auto next, emit(name + "/accumulate", kInternalDomain, "Accumulate", {sum, gradient, report_.firstMicro},
                                     outputs, Phase::kBackward, parameter));
     graph_.stateUpdates.push_back({sum, next[0]});
@@ -159,12 +248,18 @@ class Emitter {
       return graph_.addConstant(name, Tensor::scalar(dtype, value));
     };
     SS_ASSIGN(const auto total, emit("clip/total", "", "Sum", squares, {"stepscope.square_sum"}, Phase::kOptimizer, {}));
+    ValueId sum = total[0];
+    if (parts()) {
+      SS_ASSIGN(const auto all, emit("squares of all parts", kInternalDomain, "AllReduce", {sum},
+                                     {"stepscope.square_sum_of_ranks"}, Phase::kOptimizer, {}));
+      sum = all[0];
+    }
     ValueId unscale;
     if (report_.lossScale) {
-      SS_ASSIGN(unscale, judgeScaled(total[0]));
+      SS_ASSIGN(unscale, judgeScaled(sum));
     }
     SS_ASSIGN(ValueId norm,
-              scalar("clip/norm", "Sqrt", {total[0]}, unscale ? "stepscope.scaled_norm" : "stepscope.gradient_norm"));
+              scalar("clip/norm", "Sqrt", {sum}, unscale ? "stepscope.scaled_norm" : "stepscope.gradient_norm"));
     if (unscale) {
       SS_ASSIGN(norm, scalar("loss_scale/norm", "Mul", {norm, unscale}, "stepscope.gradient_norm"));
     }
@@ -217,15 +312,15 @@ class Emitter {
     SS_ASSIGN(const auto group, groupOf(parameter));
     const auto& [rate, decay] = group;
     const std::string name = graph_.value(parameter).name;
-    ValueId weight = writtenByForward(parameter);
+    ValueId weight = parts() ? weightParts_.at(parameter) : writtenByForward(parameter);
     if (roundsStochastically(o_, typeOf(parameter))) {
-      SS_ASSIGN(weight, cast(weight, parameter, "weight", DType::kF32));
+      SS_ASSIGN(weight, cast(parameter, weight, "weight", DType::kF32));
     }
     if (updates_) return updateByGraph(parameter, weight, gradient, scale, rate, decay);
     if (o_.optimizer == "sgd") {
       const bool momentum = o_.momentum != 0;
-      const ValueId buffer = momentum ? state(parameter, ".momentum") : ValueId{};
-      std::vector<std::string> outputs{name + ".next"};
+      const ValueId buffer = momentum ? state(parameter, ".momentum", parts()) : ValueId{};
+      std::vector<std::string> outputs{nextName(name)};
       if (momentum) outputs.push_back(name + ".momentum_next");
       SS_ASSIGN(const auto next,
                 emit(name + "/sgd", kInternalDomain, "SgdUpdate", {weight, gradient, buffer, rate, scale, report_.update},
@@ -238,13 +333,13 @@ class Emitter {
       if (momentum) graph_.stateUpdates.push_back({buffer, next[1]});
       return {};
     }
-    const ValueId m = state(parameter, ".exp_avg"), v = state(parameter, ".exp_avg_sq");
+    const ValueId m = state(parameter, ".exp_avg", parts()), v = state(parameter, ".exp_avg_sq", parts());
     const bool lamb = o_.optimizer == "lamb";
     const double eps = lamb && !o_.origins.contains("eps") ? 1e-6 : o_.eps;
     SS_ASSIGN(const auto next,
               emit(name + "/" + o_.optimizer, kInternalDomain, lamb ? "LambUpdate" : "AdamUpdate",
                    {weight, gradient, m, v, rate, report_.update, scale},
-                   {name + ".next", name + ".exp_avg_next", name + ".exp_avg_sq_next"}, Phase::kOptimizer, parameter,
+                   {nextName(name), name + ".exp_avg_next", name + ".exp_avg_sq_next"}, Phase::kOptimizer, parameter,
                    {{"beta1", static_cast<float>(o_.beta1)},
                     {"beta2", static_cast<float>(o_.beta2)},
                     {"eps", static_cast<float>(eps)},
@@ -292,12 +387,19 @@ class Emitter {
       next = rounded[0];
       onlyWhereFinite(next);
     }
+    if (parts())
+      nextParts_[parameter] = next;
+    else
+      setNext(parameter, next);
+    return {};
+  }
+
+  void setNext(ValueId parameter, ValueId next) {
     const auto earlier = writer(parameter);
     if (earlier != graph_.stateUpdates.end())
       earlier->next = next;
     else
       graph_.stateUpdates.push_back({parameter, next});
-    return {};
   }
 
   std::vector<StateUpdate>::iterator writer(ValueId parameter) {
@@ -319,9 +421,11 @@ class Emitter {
   Inference& inference_;
   const TrainOptions& o_;
   const OptimizerGraph* updates_;
-  const std::vector<std::size_t>& ready_;
+  const OptimizerRanks& ranks_;
   OptimizerReport report_;
-  std::vector<ValueId> squares_;  // of the accumulated gradients
+  std::map<ValueId, ValueId> weightParts_;  // by parameter: this rank's part of it
+  std::map<ValueId, ValueId> nextParts_;    // by parameter: the next version of this rank's part
+  std::vector<ValueId> squares_;            // of the accumulated gradients
   std::map<std::string, ValueId> rates_;
   std::vector<NamePattern> patterns_;  // of the groups
 };
@@ -330,9 +434,8 @@ class Emitter {
 
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
-                                     ValueId lossScale, const OptimizerGraph* updates,
-                                     const std::vector<std::size_t>& ready) {
-  auto report = Emitter(graph, inference, options, lossScale, updates, ready).run(trained, gradients);
+                                     ValueId lossScale, const OptimizerGraph* updates, const OptimizerRanks& ranks) {
+  auto report = Emitter(graph, inference, options, lossScale, updates, ranks).run(trained, gradients);
   graph.recordBirths();
   return report;
 }

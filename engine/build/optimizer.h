@@ -9,6 +9,13 @@
 // Ranks (engine/comm): the gradients of a round are averaged by AllReduce nodes, a bucket of option ranks.bucket bytes each,
 // in front of norm, clipping and updates; what follows is computed by every rank from the same bits.
 //
+// Parts (option ranks.shard): each rank updates its part of every parameter (kernels/rank_part.h), for which it keeps
+// optimizer state alone. ReduceScatter gives it the mean of its part of the gradients; RankPart takes its part of the
+// parameter; AllReduce adds up the squares for clipping; AllGather nodes at the end bring the parts together over the
+// parameter. With `optimizer` the gradients of a round are accumulated whole, and travel at its end. With `gradients` they
+// travel in every micro step, as soon as those of a bucket are there (engine/plan/plan.cpp puts them so), and only the part
+// is accumulated. Optimizers that look at a whole parameter are refused: lamb, and graphs of one.
+//
 // Passes over memory: an update reads parameter, gradient and moments once and writes the results over them; the factor of
 // clipping is one of its inputs, so nothing scales the gradients. Accumulating joins a gradient to the sum of its round and
 // adds up the squares for clipping in one pass; the first micro step of a round replaces the sum, so nothing clears it.
@@ -17,6 +24,7 @@
 // most 1); LAMB arXiv:1904.00962.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,16 +48,25 @@ struct OptimizerReport {
   ValueId lossScale, lossUnscale;    // inputs, only when the loss is scaled: the factor, and 1 divided by it
   ValueId finite;                    // bool, with them: whether all gradients are, so that the update is done
   std::vector<ValueId> accumulated;  // per trained value: its gradient on this rank, before clipping
-  std::vector<ValueId> averaged;     // the same as the update sees it: averaged over the ranks, where there are several
+  // The same averaged over the ranks, where there are several. Whole, unless ranks keep parts and nobody asked for it.
+  std::vector<ValueId> averaged;
+  std::map<std::string, std::string> parts;  // state of which this rank has its part: the parameter that it goes with
+};
+
+// The processes that train together, as one of them sees them.
+struct OptimizerRanks {
+  int rank = 0, size = 1;
+  bool keepGradients = false;      // whole ones, where ranks have parts of them
+  std::vector<std::size_t> ready;  // in which order gradients come, as indices of `trained`; of one process empty
 };
 
 // `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an
 // invalid one leaves the parameter as it is.
-// `updates`: takes the place of the optimizer that the options name; nullptr: none. `ready`: in which order gradients come,
-// as indices of `trained`, where they are averaged over ranks; empty: a process that trains alone.
+// `updates`: takes the place of the optimizer that the options name; nullptr: none. Error kUnsupported: an optimizer that
+// cannot work on parts.
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
                                      ValueId lossScale = {}, const OptimizerGraph* updates = nullptr,
-                                     const std::vector<std::size_t>& ready = {});
+                                     const OptimizerRanks& ranks = {});
 
 }  // namespace stepscope

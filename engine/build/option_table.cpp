@@ -146,6 +146,12 @@ std::vector<OptionInfo> plainOptions() {
       {"ranks", "2", "how many processes `distributed` local starts", {}},
       {"ranks.bucket", "26214400", "bytes of gradients that ranks average at a time", {}},
       {"ranks.check", "off", "compare the parameters of all ranks after every step, bit for bit", {"on", "off"}},
+      {"ranks.shard",
+       "off",
+       "what each rank keeps its part of alone, in place of a copy on all: optimizer = optimizer state (ZeRO 1), gradients "
+       "= "
+       "sums of gradients besides, which then travel in every micro step (ZeRO 2)",
+       {"off", "optimizer", "gradients"}},
       {"ranks.timeout", "600", "seconds that a rank may let the others wait before they give up", {}},
       {"deterministic",
        "run",

@@ -189,6 +189,10 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"ranks", [&] { return setWhole(o.ranks, 1, 1024); }},
       {"ranks.bucket", [&] { return setBytes(o.rankBucket, std::int64_t{1} << 40); }},
       {"ranks.check", [&] { return setToggle(o.rankCheck); }},
+      {"ranks.shard",
+       [&] {
+         return setChoice(o.rankShard, {"off", "optimizer", "gradients"});
+       }},
       {"ranks.timeout", [&] { return setNumber(o.rankTimeout, 0.1, 1e6); }},
       {"master-weights",
        [&] {

@@ -6,13 +6,14 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/comm/collective_bytes.h"
 #include "engine/comm/rank_order_sum.h"
+#include "kernels/rank_part.h"
 
 namespace stepscope {
 namespace {
 
 constexpr int kWaitMs = 50;                          // between two looks at the clock
-constexpr std::int64_t kPieceBytes = 1 << 20;        // of a sum that each rank makes at a time: bounds the scratch memory
 constexpr std::int64_t kFarewellNs = 1'000'000'000;  // for the last words to the others
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -40,11 +41,32 @@ Transfer headerTransfer(int rank, CollectiveHeader& header) {
   return {rank, reinterpret_cast<std::byte*>(&header), sizeof header};
 }
 
-Status parts(std::string_view what, const TensorView& whole, const TensorView& part, int ranks) {
-  if (whole.dtype == part.dtype && whole.elements() == part.elements() * ranks && whole.dtype != DType::kString) return {};
-  return invalid(fmt::format("{}: {}{} and {}{}; expected one type without strings, and {} times as many elements", what,
-                             dtypeName(whole.dtype), dimsText(whole.dims), dtypeName(part.dtype), dimsText(part.dims),
-                             ranks));
+Status checkParts(std::string_view what, std::span<const TensorView> whole, std::span<const TensorView> parts, int ranks) {
+  if (whole.size() != parts.size())
+    return invalid(fmt::format("{}: {} tensors and {} parts; expected a part of each", what, whole.size(), parts.size()));
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const bool fits = whole[i].dtype == whole[0].dtype && parts[i].dtype == whole[0].dtype &&
+                      whole[i].dtype != DType::kString && parts[i].elements() == partLength(whole[i].elements(), ranks);
+    if (!fits)
+      return invalid(fmt::format("{}: {}{} and a part of {}{}; expected one type without strings, and parts of {} elements",
+                                 what, dtypeName(whole[i].dtype), dimsText(whole[i].dims), dtypeName(parts[i].dtype),
+                                 dimsText(parts[i].dims), partLength(whole[i].elements(), ranks)));
+  }
+  return {};
+}
+
+// Of the parts that a rank has of some tensors, thought of as one list: elements [first, first + count). `slice` is told
+// where they are in that range, the tensor, and where in it they lie; elements behind the end of a tensor are left out.
+template <typename F>
+void forPart(std::span<const TensorView> whole, int rank, int ranks, std::int64_t first, std::int64_t count, F slice) {
+  std::int64_t begin = 0;  // of the tensor's part in the list
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const std::int64_t elements = whole[i].elements(), length = partLength(elements, ranks);
+    const std::int64_t from = std::max(first, begin), filled = begin + partFilled(elements, rank, ranks);
+    const std::int64_t to = std::min(first + count, filled);
+    if (from < to) slice(from - first, i, rank * length + from - begin, to - from);
+    begin += length;
+  }
 }
 
 }  // namespace
@@ -288,56 +310,89 @@ Status Communicator::allReduce(const CollectivePlace& place, std::span<const Ten
   header.average = average;
   SS_TRY(meet(header, place, in));
   const std::int64_t piece =
-      in.empty() ? 1 : std::max<std::int64_t>(1, kPieceBytes / static_cast<std::int64_t>(dtypeSize(in[0].dtype))) * size();
+      in.empty()
+          ? 1
+          : std::max<std::int64_t>(1, kCollectivePieceBytes / static_cast<std::int64_t>(dtypeSize(in[0].dtype))) * size();
   for (std::int64_t first = 0; first < elements; first += piece)
     SS_TRY(reduceRange(in, out, first, std::min(piece, elements - first), average));
   count();
   return {};
 }
 
-Status Communicator::allGather(const CollectivePlace& place, const TensorView& in, const TensorView& out) {
-  SS_TRY(parts(fmt::format("AllGather '{}'", place.node), out, in, size()));
+Status Communicator::allGather(const CollectivePlace& place, std::span<const TensorView> in,
+                               std::span<const TensorView> out) {
+  SS_TRY(checkParts(fmt::format("AllGather '{}'", place.node), out, in, size()));
   CollectiveHeader header;
   header.kind = CollectiveKind::kAllGather;
-  SS_TRY(meet(header, place, std::span(&in, 1)));
-  const std::size_t bytes = in.bytes();
+  SS_TRY(meet(header, place, out));
   std::vector<Transfer> sends, receives;
-  for (int r = 0; r < size(); ++r) {
-    std::byte* const place_ = bytesOf(out) + at(r) * bytes;
-    if (r == rank()) {
-      if (place_ != bytesOf(in)) std::memmove(place_, in.data, bytes);
-      continue;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto bytes = static_cast<std::int64_t>(dtypeSize(out[i].dtype));
+    const std::int64_t elements = out[i].elements(), length = partLength(elements, size());
+    for (int r = 0; r < size(); ++r) {
+      const std::int64_t theirs = partFilled(elements, r, size()), mine = partFilled(elements, rank(), size());
+      std::byte* const target = bytesOf(out[i]) + r * length * bytes;
+      if (r != rank()) {
+        if (mine > 0) sends.push_back({r, bytesOf(in[i]), static_cast<std::size_t>(mine * bytes)});
+        if (theirs > 0) receives.push_back({r, target, static_cast<std::size_t>(theirs * bytes)});
+      } else if (mine > 0 && target != bytesOf(in[i])) {
+        std::memmove(target, in[i].data, static_cast<std::size_t>(mine * bytes));
+      }
     }
-    sends.push_back({r, bytesOf(in), bytes});
-    receives.push_back({r, place_, bytes});
   }
   SS_TRY(move(sends, receives));
   count();
   return {};
 }
 
-Status Communicator::reduceScatter(const CollectivePlace& place, const TensorView& in, const TensorView& out, bool average) {
-  SS_TRY(parts(fmt::format("ReduceScatter '{}'", place.node), in, out, size()));
+// Of the list of parts, elements [first, first + count): every rank gets those of its own from all others, and adds them up.
+Status Communicator::scatterRange(std::span<const TensorView> in, std::span<const TensorView> out, std::int64_t first,
+                                  std::int64_t count, bool average) {
+  const auto size = static_cast<std::int64_t>(dtypeSize(in[0].dtype));
+  std::vector<Transfer> sends, receives;
+  for (int r = 0; r < this->size(); ++r) {
+    std::vector<std::byte>& part = scratch_[at(r)];
+    part.assign(static_cast<std::size_t>(count * size), std::byte{0});
+    forPart(in, rank(), this->size(), first, count,
+            [&](std::int64_t where, std::size_t i, std::int64_t from, std::int64_t elements) {
+              const auto bytes = static_cast<std::size_t>(elements * size);
+              if (r == rank())
+                std::memcpy(part.data() + where * size, bytesOf(in[i]) + from * size, bytes);
+              else
+                receives.push_back({r, part.data() + where * size, bytes});
+            });
+    if (r == rank()) continue;
+    forPart(in, r, this->size(), first, count, [&](std::int64_t, std::size_t i, std::int64_t from, std::int64_t elements) {
+      sends.push_back({r, bytesOf(in[i]) + from * size, static_cast<std::size_t>(elements * size)});
+    });
+  }
+  SS_TRY(move(sends, receives));
+  std::vector<const std::byte*> parts;
+  for (const std::vector<std::byte>& part : scratch_) parts.push_back(part.data());
+  std::vector<std::byte>& sum = scratch_[0];
+  if (Status summed = sumInRankOrder(in[0].dtype, parts, count, average ? 1.0 / this->size() : 1.0, sum.data()); !summed)
+    return failed(summed.error());
+  std::size_t done = 0;
+  forSlices(out, first, count, [&](std::byte* data, std::size_t bytes) {
+    std::memcpy(data, sum.data() + done, bytes);
+    done += bytes;
+  });
+  return {};
+}
+
+Status Communicator::reduceScatter(const CollectivePlace& place, std::span<const TensorView> in,
+                                   std::span<const TensorView> out, bool average) {
+  SS_TRY(checkParts(fmt::format("ReduceScatter '{}'", place.node), in, out, size()));
   CollectiveHeader header;
   header.kind = CollectiveKind::kReduceScatter;
   header.average = average;
-  SS_TRY(meet(header, place, std::span(&in, 1)));
-  const std::size_t bytes = out.bytes();
-  std::vector<Transfer> sends, receives;
-  std::vector<const std::byte*> sumOf;
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank()) {
-      sumOf.push_back(bytesOf(in) + at(r) * bytes);
-      continue;
-    }
-    scratch_[at(r)].resize(bytes);
-    sumOf.push_back(scratch_[at(r)].data());
-    sends.push_back({r, bytesOf(in) + at(r) * bytes, bytes});
-    receives.push_back({r, scratch_[at(r)].data(), bytes});
-  }
-  SS_TRY(move(sends, receives));
-  if (Status summed = sumInRankOrder(in.dtype, sumOf, out.elements(), average ? 1.0 / size() : 1.0, bytesOf(out)); !summed)
-    return failed(summed.error());
+  SS_TRY(meet(header, place, in));
+  std::int64_t elements = 0;
+  for (const TensorView& part : out) elements += part.elements();
+  const std::int64_t piece =
+      in.empty() ? 1 : std::max<std::int64_t>(1, kCollectivePieceBytes / static_cast<std::int64_t>(dtypeSize(in[0].dtype)));
+  for (std::int64_t first = 0; first < elements; first += piece)
+    SS_TRY(scatterRange(in, out, first, std::min(piece, elements - first), average));
   count();
   return {};
 }

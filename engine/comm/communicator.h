@@ -52,10 +52,11 @@ class Communicator {
   // The sum over ranks, or the mean, on all of them.
   Status allReduce(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
                    bool average);
-  // out = size() times as many elements as `in`: those of rank 0, rank 1 …
-  Status allGather(const CollectivePlace& place, const TensorView& in, const TensorView& out);
-  // in = size() parts; out = part rank() of the sum, or mean, over ranks.
-  Status reduceScatter(const CollectivePlace& place, const TensorView& in, const TensorView& out, bool average);
+  // out[i] = the parts of all ranks (kernels/rank_part.h), of which this one has in[i].
+  Status allGather(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out);
+  // out[i] = part rank() of the sum, or mean, of in[i] over ranks.
+  Status reduceScatter(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
+                       bool average);
   // Contents of `root` on all.
   Status broadcast(const CollectivePlace& place, std::span<const TensorView> tensors, int root);
   // in, out = size() parts; part r of `in` becomes part rank() of rank r's `out`.
@@ -80,6 +81,8 @@ class Communicator {
   Status wait(std::span<Transfer> sends, std::span<Transfer> receives);
   Status reduceRange(std::span<const TensorView> in, std::span<const TensorView> out, std::int64_t first, std::int64_t count,
                      bool average);
+  Status scatterRange(std::span<const TensorView> in, std::span<const TensorView> out, std::int64_t first,
+                      std::int64_t count, bool average);
   void count();
   Status failed(Error error);
   bool peers() const { return size() > 1; }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "kernels/rank_part.h"
 
 namespace stepscope {
 
@@ -25,6 +28,7 @@ Status Ranks::once(const CollectivePlace& place, std::span<const TensorView> out
     return {};
   }
   SS_TRY(exchange());
+  exchanges_.push_back({place.node, communicator_->newest()});
   std::vector<Tensor>& kept = done_[place.node];
   if (!keeps_) return {};
   for (const TensorView& result : out) {
@@ -39,12 +43,41 @@ Status Ranks::allReduce(const CollectivePlace& place, std::span<const TensorView
   return once(place, out, [&] { return communicator_->allReduce(place, in, out, average); });
 }
 
+Status Ranks::reduceScatter(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
+                            bool average) {
+  return once(place, out, [&] { return communicator_->reduceScatter(place, in, out, average); });
+}
+
+Status Ranks::allGather(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out) {
+  return once(place, out, [&] { return communicator_->allGather(place, in, out); });
+}
+
+Status Ranks::gatherToFirst(const CollectivePlace& place, const TensorView& part, const TensorView& whole) {
+  const auto size = static_cast<std::int64_t>(dtypeSize(whole.dtype));
+  const std::int64_t elements = whole.elements(), length = partLength(elements, this->size());
+  const auto slice = [&](const TensorView& of, std::int64_t from, std::int64_t count) {
+    return TensorView{static_cast<std::byte*>(of.data) + from * size, of.dtype, {count}};
+  };
+  for (int r = 0; r < this->size(); ++r) {
+    const std::int64_t count = partFilled(elements, r, this->size());
+    if (count == 0) continue;
+    if (r == 0 && rank() == 0)
+      std::memcpy(whole.data, part.data, static_cast<std::size_t>(count * size));
+    else if (rank() == 0)
+      SS_TRY(communicator_->receive(place, slice(whole, r * length, count), r));
+    else if (rank() == r)
+      SS_TRY(communicator_->send(place, slice(part, 0, count), 0));
+  }
+  return {};
+}
+
 Status Ranks::gather(const CollectivePlace& place, std::span<const double> mine, std::vector<double>& parts) {
   const auto count = static_cast<std::int64_t>(mine.size());
   std::vector<double> own(mine.begin(), mine.end());
   parts.resize(mine.size() * static_cast<std::size_t>(size()));
   const TensorView in{own.data(), DType::kF64, {count}}, out{parts.data(), DType::kF64, {count * size()}};
-  return once(place, std::span(&out, 1), [&] { return communicator_->allGather(place, in, out); });
+  return once(place, std::span(&out, 1),
+              [&] { return communicator_->allGather(place, std::span(&in, 1), std::span(&out, 1)); });
 }
 
 Status Ranks::smallest(const std::string& what, std::int64_t step, double& value) {
@@ -65,5 +98,7 @@ CollectiveTimes Ranks::takeTimes() {
   told_ = now;
   return since;
 }
+
+std::vector<Ranks::Exchanged> Ranks::takeExchanges() { return std::exchange(exchanges_, {}); }
 
 }  // namespace stepscope

@@ -28,13 +28,24 @@ class Ranks {
   // kept.
   Status allReduce(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
                    bool average);
+  // Parts of tensors (kernels/rank_part.h): this rank's of the sum, or mean; and all of them together.
+  Status reduceScatter(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
+                       bool average);
+  Status allGather(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out);
+  // On rank 0 `whole` gets the parts of all; others do not read it. Between steps: a second call sends again.
+  Status gatherToFirst(const CollectivePlace& place, const TensorView& part, const TensorView& whole);
   // `parts` gets the elements of every rank, one rank behind the other.
   Status gather(const CollectivePlace& place, std::span<const double> mine, std::vector<double>& parts);
   // The smallest of all ranks' values takes the place of each.
   Status smallest(const std::string& what, std::int64_t step, double& value);
 
-  // What collectives took since this was asked before.
+  // What collectives took since this was asked before: together, and each one in its order.
   CollectiveTimes takeTimes();
+  struct Exchanged {
+    std::string node;
+    CollectiveTimes times;
+  };
+  std::vector<Exchanged> takeExchanges();
 
  private:
   template <typename Exchange>
@@ -45,6 +56,7 @@ class Ranks {
   std::int64_t step_ = -1;
   std::map<std::string, std::vector<Tensor>> done_;  // of the step, by node; empty where results were not kept
   CollectiveTimes told_;
+  std::vector<Exchanged> exchanges_;
 };
 
 }  // namespace stepscope

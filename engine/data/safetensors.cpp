@@ -155,7 +155,7 @@ Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path) try {
 }
 
 Status writeSafetensors(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
-                        const std::map<std::string, std::string>& metadata) {
+                        const std::map<std::string, std::string>& metadata, const LateContents& late) {
   std::string header = "{";
   const auto separate = [&] { header += header.size() > 1 ? "," : ""; };
   if (!metadata.empty()) {
@@ -191,7 +191,15 @@ Status writeSafetensors(const std::filesystem::path& path, const std::map<std::s
   for (std::size_t i = 0; i < kLengthBytes; ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
   SS_TRY(file.append(length.data(), length.size()));
   SS_TRY(file.append(header.data(), header.size()));
-  for (const auto& entry : tensors) SS_TRY(file.append(entry.second.data, entry.second.bytes()));
+  for (const auto& [name, tensor] : tensors) {
+    TensorView contents = tensor;
+    if (contents.data == nullptr && contents.bytes() > 0) {
+      SS_CHECK(late != nullptr);
+      SS_ASSIGN(contents, late(name, tensor));
+      SS_CHECK(contents.bytes() == tensor.bytes());
+    }
+    SS_TRY(file.append(contents.data, contents.bytes()));
+  }
   return file.commit();
 }
 

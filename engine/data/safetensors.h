@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -46,9 +47,13 @@ class SafetensorsReader {
 Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path);
 Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes);
 
+// The contents of a tensor that is written without memory of its own (data nullptr), asked for when it is its turn; they are
+// borrowed until the next one is asked for.
+using LateContents = std::function<Result<TensorView>(const std::string& name, const TensorView& tensor)>;
+
 // Names in sorted order, data in that order without gaps, the header padded with spaces to a multiple of 8. Whole or not at
-// all. Strings are kUnsupported.
+// all. Strings are kUnsupported. `late` is asked for tensors whose memory is not there; its error is the error of all.
 Status writeSafetensors(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
-                        const std::map<std::string, std::string>& metadata = {});
+                        const std::map<std::string, std::string>& metadata = {}, const LateContents& late = {});
 
 }  // namespace stepscope

@@ -143,14 +143,16 @@ Status Executor::bindEvents() {
 }
 
 // State that is written while something that may fail is still to come has to be saved at full speed. The plan puts what
-// writes state at the end, and kernels of updates only compute, so that of most plans nothing is saved.
+// writes state at the end, and kernels of updates only compute, so that of most plans nothing is saved. A collective that
+// fails ends the run of all ranks, and nobody reads their state any more.
 void Executor::findSaves() {
   bool laterMayFail = false;
   for (std::size_t i = plan_.instructions.size(); i-- > 0;) {
     const Instruction& instruction = plan_.instructions[i];
     if (instruction.view) continue;
     const Bound& bound = instructions_[i];
-    laterMayFail |= instruction.dynamic || (bound.kernel && bound.kernel->mayFail()) || !device_.facts().immediate;
+    laterMayFail |=
+        instruction.dynamic || (bound.kernel && bound.kernel->mayFail() && !bound.collective) || !device_.facts().immediate;
     for (const int out : instruction.outputs)
       if (laterMayFail && out >= 0 && plan_.buffers[at(plan_.root(out))].home == Home::kState) todo_[i] |= kSaves;
   }

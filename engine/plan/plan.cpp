@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
@@ -59,12 +60,14 @@ class Planner {
     std::vector<Instruction> instructions;
     instructions.reserve(graph_.order().size());
     for (const int stage : {0, 1, 2}) {
-      for (const NodeId id : graph_.order()) {
-        const Node& node = graph_.node(id);
-        if (stageOf(node) != stage) continue;
+      std::vector<NodeId> nodes;
+      for (const NodeId id : graph_.order())
+        if (stageOf(graph_.node(id)) == stage) nodes.push_back(id);
+      if (stage == 0) nodes = withEarlyCollectives(nodes);
+      for (const NodeId id : nodes) {
         Instruction instruction;
         instruction.node = id;
-        instruction.phase = node.phase;
+        instruction.phase = graph_.node(id).phase;
         instruction.updateEntry = stage == 2;
         instructions.push_back(std::move(instruction));
       }
@@ -73,6 +76,40 @@ class Planner {
     plan_.instructionOfNode.assign(graph_.nodeCapacity(), -1);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
       plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
+  }
+
+  // Collectives of the backward phase as soon as what they send is there, so that it need not be kept; one after another in
+  // graph order, which is the same on all ranks, while the order of the nodes around them may differ.
+  std::vector<NodeId> withEarlyCollectives(const std::vector<NodeId>& nodes) const {
+    std::vector<NodeId> collectives, order;
+    for (const NodeId id : nodes) {
+      const OpDef* op = inference_.ops().find(graph_.node(id));
+      if (!op || op->sideEffect != SideEffect::kCollective || graph_.node(id).phase != Phase::kBackward) continue;
+      collectives.push_back(id);
+    }
+    if (collectives.empty()) return nodes;
+    std::set<NodeId> apart(collectives.begin(), collectives.end()), missing;
+    for (const NodeId id : nodes) missing.insert(id);
+    std::size_t next = 0;
+    const auto ready = [&](NodeId id) {
+      return std::ranges::none_of(graph_.node(id).inputs, [&](ValueId input) {
+        return input && graph_.value(input).producer && missing.contains(graph_.value(input).producer);
+      });
+    };
+    const auto put = [&](NodeId id) {
+      order.push_back(id);
+      missing.erase(id);
+    };
+    for (const NodeId id : nodes) {
+      if (apart.contains(id)) {
+        // Its own place: what comes behind may read it.
+        while (missing.contains(id)) put(collectives[next++]);
+        continue;
+      }
+      put(id);
+      while (next < collectives.size() && ready(collectives[next])) put(collectives[next++]);
+    }
+    return order;
   }
 
   void findPhases() {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstring>
 
 #include "engine/data/safetensors.h"
+#include "kernels/rank_part.h"
 
 namespace stepscope {
 namespace {
@@ -49,9 +51,32 @@ Result<StateCounters> countersOf(const std::filesystem::path& path, const std::m
 // Parameters are kept in the type that option master-weights asks for, so a file may have them in another one.
 bool canBeRead(DType from, DType to) { return from == to || (isFloating(from) && isFloating(to)); }
 
-Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state) {
+// Whether of this tensor of the file a part is taken: optimizer state of which the state has no whole already.
+bool isCut(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state,
+           const StatePart& part) {
+  const ValueId id = imported.findValue(name);
+  if (part.ranks == 1 || (id && imported.value(id).role == ValueRole::kInitializer)) return false;
+  const Tensor* present = state.find(name);
+  return !present || present->dims() != tensor.dims;
+}
+
+Tensor partOf(const Tensor& whole, const StatePart& part) {
+  const std::int64_t elements = whole.elements(), length = partLength(elements, part.ranks);
+  Tensor taken(whole.dtype(), {length});
+  const std::size_t size = dtypeSize(whole.dtype());
+  if (const std::int64_t filled = partFilled(elements, part.rank, part.ranks); filled > 0)
+    std::memcpy(taken.data(),
+                static_cast<const std::byte*>(whole.data()) + static_cast<std::size_t>(part.rank * length) * size,
+                static_cast<std::size_t>(filled) * size);
+  return taken;
+}
+
+Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state,
+                 const StatePart& part) {
   if (const Tensor* present = state.find(name)) {
-    if (canBeRead(tensor.dtype, present->dtype()) && present->dims() == tensor.dims) return {};
+    const bool cut = isCut(name, tensor, imported, state, part);
+    const Dims dims = cut ? Dims{partLength(elementCount(tensor.dims), part.ranks)} : tensor.dims;
+    if (canBeRead(tensor.dtype, present->dtype()) && present->dims() == dims) return {};
     return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype),
                                dimsText(tensor.dims), dtypeName(present->dtype()), dimsText(present->dims())));
   }
@@ -83,7 +108,7 @@ Result<PropertyBag> propertiesOf(const SafetensorsReader& file) {
 }  // namespace
 
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
-                     const StateCounters& counters, const PropertyBag& properties) {
+                     const StateCounters& counters, const PropertyBag& properties, const LateContents& late) {
   std::map<std::string, std::string> metadata{{"stepscope.version", std::to_string(kStateVersion)},
                                               {"stepscope.step", std::to_string(counters.step)},
                                               {"stepscope.updates", std::to_string(counters.updates)},
@@ -94,7 +119,7 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
     metadata["stepscope.loss_scale"] = fmt::format("{}", counters.lossScale.factor);  // enough digits to read it back
     metadata["stepscope.loss_scale_clean"] = std::to_string(counters.lossScale.cleanUpdates);
   }
-  if (properties.empty()) return writeSafetensors(path, tensors, metadata);
+  if (properties.empty()) return writeSafetensors(path, tensors, metadata, late);
   std::map<std::string, TensorView> all = tensors;
   for (const auto& [name, value] : properties) {
     SS_TRY(checkProperty(name, value));
@@ -104,10 +129,11 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
     else
       metadata[key] = propertyText(value);
   }
-  return writeSafetensors(path, all, metadata);
+  return writeSafetensors(path, all, metadata, late);
 }
 
-Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state) {
+Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state,
+                                 const StatePart& part) {
   SS_ASSIGN(const auto file, SafetensorsReader::open(path));
   const auto taken = [&](const std::string& name) {
     if (state.isLowCopy(name) || name.starts_with(kPropertyPrefix)) return false;
@@ -117,7 +143,7 @@ Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume,
   std::size_t used = 0;
   for (const auto& [name, tensor] : file.entries()) {
     if (!taken(name)) continue;
-    SS_TRY(fitsState(name, tensor, imported, state));
+    SS_TRY(fitsState(name, tensor, imported, state, part));
     ++used;
   }
   if (used == 0)
@@ -135,6 +161,7 @@ Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume,
     // Contents are read one tensor at a time.
     Tensor contents(entry.dtype, entry.dims);
     SS_TRY(file.read(entry, contents.view()));
+    if (isCut(name, entry, imported, state, part)) contents = partOf(contents, part);
     const Tensor* present = state.find(name);
     if (present && present->dtype() != contents.dtype()) contents = convertTensor(contents.view(), present->dtype());
     if (present)

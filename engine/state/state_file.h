@@ -6,15 +6,16 @@
 #include <set>
 #include <string>
 
+#include "engine/data/safetensors.h"
 #include "engine/state/property_bag.h"
 #include "engine/state/state.h"
 
 namespace stepscope {
 
 // Tensors under their names, counters in the metadata ("stepscope.step", "stepscope.updates" …), properties as
-// property_bag.h says.
+// property_bag.h says. `late`: as writeSafetensors has it.
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
-                     const StateCounters& counters, const PropertyBag& properties = {});
+                     const StateCounters& counters, const PropertyBag& properties = {}, const LateContents& late = {});
 
 // What a state file held.
 struct StateNames {
@@ -24,10 +25,16 @@ struct StateNames {
   PropertyBag properties;
 };
 
+// Of optimizer state this process keeps part `rank` of `ranks` (kernels/rank_part.h), while files hold the whole.
+struct StatePart {
+  std::int64_t rank = 0, ranks = 1;
+};
+
 // Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Contents are read
 // one tensor at a time. Nothing is changed on an error: a type that differs from the state's or the parameter's, counters
 // that are missing or no numbers (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound). A
-// file that cannot be read to its end (kIo) leaves the state with some of its tensors.
-Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state);
+// file that cannot be read to its end (kIo) leaves the state with some of its tensors. Of optimizer state `part` is taken.
+Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state,
+                                 const StatePart& part = {});
 
 }  // namespace stepscope

@@ -5,10 +5,20 @@
 namespace stepscope {
 
 Status RankCollectives::run(const Node& node, const KernelCall& call) {
+  Ranks& ranks = *context_.ranks;
   const CollectivePlace place{node.name, context_.state.counters.step};
-  if (node.op == "AllReduce")
-    return context_.ranks->allReduce(place, call.inputs, call.outputs, node.attrs.integer("average", 0) != 0);
-  return unsupported(fmt::format("{}: no rank knows how to run it; expected AllReduce", node.label()));
+  const bool average = node.attrs.integer("average", 0) != 0;
+  if (node.op == "AllReduce") return ranks.allReduce(place, call.inputs, call.outputs, average);
+  if (node.op == "ReduceScatter" || node.op == "AllGather") {
+    const std::int64_t here = node.attrs.integer("ranks", 0), rank = node.attrs.integer("rank", -1);
+    if (here != ranks.size() || rank != ranks.rank())
+      return invalid(fmt::format("{}: made for rank {} of {}; expected rank {} of {}", node.label(), rank, here,
+                                 ranks.rank(), ranks.size()));
+  }
+  if (node.op == "ReduceScatter") return ranks.reduceScatter(place, call.inputs, call.outputs, average);
+  if (node.op == "AllGather") return ranks.allGather(place, call.inputs.subspan(call.inputs.size() / 2), call.outputs);
+  return unsupported(
+      fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter or AllGather", node.label()));
 }
 
 }  // namespace stepscope

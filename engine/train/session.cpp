@@ -37,7 +37,10 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
   request.pinned = asked_.pinned;
   request.keepGradients = asked_.keepGradients;
   request.threads = threadsOf(options);
-  if (context_.ranks) request.ranks = context_.ranks->size();
+  if (context_.ranks) {
+    request.ranks = context_.ranks->size();
+    request.rank = context_.ranks->rank();
+  }
   request.explain = [this](Error error) {
     return withDimHint(std::move(error), imported(), options_, registry().operators());
   };

@@ -133,6 +133,9 @@ class Session {
   Status setLearningRate(double base);
   PropertyBag& properties() { return properties_; }           // kept by saveState(); what a file has replaces its like
   Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
+  // Whether ranks have parts of the optimizer state (option ranks.shard). saveState() is then a call of all of them: rank 0
+  // writes the whole, one tensor at a time, and `path` is not looked at by the others.
+  bool keepsParts() const;
   Status loadState(const std::filesystem::path& path, bool resume);  // with `resume` optimizer state and counters too
 
  private:

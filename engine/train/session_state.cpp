@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "engine/build/schedule.h"
 #include "engine/snapshot/utf8.h"
@@ -67,8 +68,38 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
   return named;
 }
 
+bool Session::keepsParts() const {
+  return context_.ranks != nullptr && plans_.step() && !plans_.step()->optimizer.parts.empty();
+}
+
 Status Session::saveState(const std::filesystem::path& path) const {
-  return saveStateFile(path, namedState(true), context_.state.counters, properties_);
+  std::map<std::string, TensorView> named = namedState(true);
+  if (!keepsParts()) return saveStateFile(path, named, context_.state.counters, properties_);
+  const std::map<std::string, std::string>& parts = plans_.step()->optimizer.parts;
+  const auto gather = [&](const std::string& name, const TensorView& whole) {
+    const CollectivePlace place{fmt::format("state '{}'", name), context_.state.counters.step};
+    return context_.ranks->gatherToFirst(place, context_.state.read(name).view(), whole);
+  };
+  for (const auto& [name, parameter] : parts)
+    named[name] = {nullptr, context_.state.find(name)->dtype(), context_.state.find(parameter)->dims()};
+  std::set<std::string> came;
+  Tensor whole;
+  Status written;
+  if (context_.ranks->rank() == 0)
+    written = saveStateFile(path, named, context_.state.counters, properties_,
+                            [&](const std::string& name, const TensorView& tensor) -> Result<TensorView> {
+                              whole = Tensor(tensor.dtype, tensor.dims);
+                              came.insert(name);
+                              SS_TRY(gather(name, whole.view()));
+                              return whole.view();
+                            });
+  // The others send all of them, whatever becomes of the file.
+  for (const auto& [name, parameter] : parts) {
+    if (came.contains(name)) continue;
+    if (context_.ranks->rank() == 0) whole = Tensor(named[name].dtype, named[name].dims);
+    SS_TRY(gather(name, context_.ranks->rank() == 0 ? whole.view() : named[name]));
+  }
+  return written;
 }
 
 Status Session::writeState(const std::string& name, const TensorView& contents) {
@@ -132,7 +163,9 @@ Status Session::setLearningRate(double base) {
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
   SS_TRY(abandonStep());
   const Graph& named = plans_.step() ? plans_.step()->graph : imported();
-  SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state));
+  StatePart part;
+  if (context_.ranks && options_.rankShard != "off") part = {context_.ranks->rank(), context_.ranks->size()};
+  SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state, part));
   if (resume && context_.ranks) context_.state.counters.entry += context_.ranks->rank();
   for (auto& [name, value] : loaded_->properties) properties_[name] = std::move(value);
   if (built()) tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log);

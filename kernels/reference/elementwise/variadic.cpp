@@ -1,6 +1,5 @@
 // Reductions over the inputs of a node. Floats are gathered in double and stored once.
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "kernels/reference/elementwise/families.h"
@@ -63,21 +62,10 @@ Status variadic(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-// The sum and the mean over one rank. Where there are others, the executor asks whoever reaches them instead.
-Status allReduceAlone(const KernelSpec& spec, const KernelCall& call) {
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    const TensorView &x = call.inputs[i], &y = call.outputs[i];
-    if (x.dtype == DType::kString) return wrongType(spec, x.dtype);
-    if (y.bytes() > 0 && y.data != x.data) std::memcpy(y.data, x.data, y.bytes());
-  }
-  return {};
-}
-
 }  // namespace
 
 std::span<const KernelEntry> variadicKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"stepscope", "AllReduce", reading<1, allReduceAlone>},
       {"", "Max", reading<1, variadic<Largest>>},
       {"", "Mean", reading<1, variadic<Average>>},
       {"", "Min", reading<1, variadic<Smallest>>},

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -90,6 +91,98 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values("--optimizer sgd --lr 0.05 --momentum 0.9",
                                          "--optimizer adamw --lr 0.01 --clip-grad-norm 0.05",
                                          "--optimizer sgd --lr 0.05 --lr-schedule cosine --total-steps 4")));
+
+// Ranks that keep parts (option ranks.shard) train as those that keep all do, and hold less.
+class WithParts : public ::testing::TestWithParam<std::tuple<int, const char*, const char*>> {};
+
+TEST_P(WithParts, RanksComeToTheParametersOfOneProcess) {
+  const auto& [ranks, shard, options] = GetParam();
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/", common = kDigits + options;
+  const Answer alone =
+      run(common + fmt::format(" --steps {} --accumulate {} --dump-params {}alone --dump-grads {}alone_grads", 4 * ranks,
+                               2 * ranks, here, here),
+          folder.path());
+  ASSERT_EQ(alone.exitCode, 0) << alone.text;
+  const auto together = [&](const char* kept, const std::string& more) {
+    return run(common + fmt::format(" --steps 4 --accumulate 2 --distributed local --ranks {} --set ranks.shard={} "
+                                    "--set ranks.check=on --set ranks.bucket=4096 --json {}",
+                                    ranks, kept, more),
+               folder.path());
+  };
+  const Answer parts = together(shard, fmt::format("--dump-params {}parts --dump-grads {}part_grads", here, here));
+  ASSERT_EQ(parts.exitCode, 0) << parts.text;
+  // Adam divides by the size of a gradient: rounding in a small one moves a parameter by more than that.
+  EXPECT_LT(distance(folder.path() / "alone", folder.path() / "parts"), 1e-5);
+  EXPECT_LT(distance(folder.path() / "alone_grads", folder.path() / "part_grads"), 2e-6);
+  const Answer all = together("off", "");
+  ASSERT_EQ(all.exitCode, 0) << all.text;
+  const auto rows = eventsOf(together(shard, "").text, "ranks"), plain = eventsOf(all.text, "ranks");
+  ASSERT_EQ(rows.size(), 4U);
+  for (std::size_t step = 0; step < rows.size(); ++step)
+    for (int r = 0; r < ranks; ++r) {
+      const auto& row = rows[step]["ranks"][static_cast<std::size_t>(r)];
+      EXPECT_LT(row["state_bytes"], plain[step]["ranks"][static_cast<std::size_t>(r)]["state_bytes"]);
+      EXPECT_LE(row["planned_bytes"], plain[step]["ranks"][static_cast<std::size_t>(r)]["planned_bytes"]);
+      // The plan knows to the byte what its collectives send. Running statistics are no part of it.
+      std::int64_t sent = 0;
+      for (const auto& collective : row["collectives"])
+        if (collective["node"] != "running statistics") sent += collective["sent_bytes"].get<std::int64_t>();
+      EXPECT_EQ(row["planned_sent_bytes"], sent) << row.dump();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, WithParts,
+                         ::testing::Combine(::testing::Values(2, 4), ::testing::Values("optimizer", "gradients"),
+                                            ::testing::Values("--optimizer sgd --lr 0.05 --momentum 0.9",
+                                                              "--optimizer adamw --lr 0.01 --clip-grad-norm 0.05")));
+
+TEST(RanksOfTheProgram, PartsAreSavedWholeAndGoOnWithAnotherNumberOfRanks) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/", common = kDigits + "--optimizer adam --lr 0.01 ";
+  const auto go = [&](const std::string& more) {
+    const Answer answer = run(common + more, folder.path());
+    EXPECT_EQ(answer.exitCode, 0) << answer.text;
+  };
+  for (const std::string shard : {"optimizer", "gradients"}) {
+    const std::string parts = "--distributed local --set ranks.shard=" + shard + " ";
+    go("--steps 3 --ranks 4 --save " + here + "four " + parts);
+    go("--steps 3 --ranks 4 --save " + here + "all --distributed local");
+    EXPECT_LT(distance(folder.path() / "four", folder.path() / "all"), 2e-6);
+    go("--steps 2 --ranks 2 --init-from " + here + "four --resume --dump-params " + here + "two " + parts);
+    go("--steps 4 --accumulate 2 --init-from " + here + "four --resume --dump-params " + here + "one");
+    EXPECT_LT(distance(folder.path() / "two", folder.path() / "one"), 2e-6);
+    // The same number of ranks goes on as if nothing had been between.
+    go("--steps 4 --ranks 3 --dump-params " + here + "whole " + parts);
+    go("--steps 2 --ranks 3 --save " + here + "half " + parts);
+    go("--steps 2 --ranks 3 --init-from " + here + "half --resume --dump-params " + here + "both " + parts);
+    EXPECT_EQ(contents(folder.path() / "whole"), contents(folder.path() / "both"));
+  }
+}
+
+TEST(RanksOfTheProgram, OptimizersThatLookAtWholeParametersAreRefusedWithParts) {
+  const TemporaryFolder folder;
+  const Answer answer =
+      run(kDigits + "--optimizer lamb --distributed local --set ranks.shard=optimizer --steps 1", folder.path());
+  EXPECT_EQ(answer.exitCode, 1);
+  EXPECT_NE(answer.text.find("option 'ranks.shard': optimizer; lamb looks at whole parameters"), std::string::npos)
+      << answer.text;
+}
+
+// With float16 gradients and a loss scale, whose verdict all ranks share; and parameters that are kept in a low type.
+TEST(RanksOfTheProgram, PartsOfLowTypesStayTheSameOnAllRanks) {
+  const TemporaryFolder folder;
+  for (const char* options :
+       {"--precision fp16 --set loss-scale=dynamic", "--precision bf16", "--precision bf16 --set master-weights=off"})
+    for (const char* shard : {"optimizer", "gradients"}) {
+      const Answer answer = run(kDigits + options +
+                                    " --optimizer adamw --lr 0.01 --steps 4 --accumulate 2 --distributed local "
+                                    "--ranks 3 --set ranks.check=on --set ranks.shard=" +
+                                    shard,
+                                folder.path());
+      EXPECT_EQ(answer.exitCode, 0) << options << " " << shard << ": " << answer.text;
+    }
+}
 
 TEST(RanksOfTheProgram, ResumeGoesOnWithAnotherNumberOfRanks) {
   const TemporaryFolder folder;
@@ -180,21 +273,23 @@ int endOf(pid_t pid) {
   return -1;
 }
 
-class Killed : public ::testing::TestWithParam<bool> {};  // whether rank 0 is
+// Whether rank 0 is, and what ranks keep parts of.
+class Killed : public ::testing::TestWithParam<std::tuple<bool, const char*>> {};
 
 TEST_P(Killed, TheOthersEndWithATypedErrorAndNothingIsHalfWritten) {
+  const auto& [first, shard] = GetParam();
   const TemporaryFolder folder;
-  const std::string state = folder.path().string() + "/state";
-  const Started started = start(
-      kDigits + "--steps 100000000 --json --distributed local --ranks 3 --save " + state + " --set checkpoint.seconds=0.2",
-      folder.path());
+  const std::string state = folder.path().string() + "/state", parts = fmt::format(" --set ranks.shard={}", shard);
+  const Started started = start(kDigits + "--optimizer adam --steps 100000000 --json --distributed local --ranks 3 --save " +
+                                    state + " --set checkpoint.seconds=0.2" + parts,
+                                folder.path());
   ASSERT_TRUE(comes(started, "\"event\":\"step\""));
   for (int i = 0; i < 600 && !std::filesystem::exists(state); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const std::set<pid_t> others = childrenOf(started.pid);
   ASSERT_EQ(others.size(), 2U);
-  kill(GetParam() ? started.pid : *others.begin(), SIGKILL);
-  EXPECT_EQ(endOf(started.pid), GetParam() ? 128 + SIGKILL : 1);
+  kill(first ? started.pid : *others.begin(), SIGKILL);
+  EXPECT_EQ(endOf(started.pid), first ? 128 + SIGKILL : 1);
   for (int i = 0; i < 1200; ++i) {  // nobody waits for the children of a dead rank 0
     bool any = false;
     for (const pid_t other : others) any |= kill(other, 0) == 0 && !childrenOf(1).contains(other);
@@ -206,11 +301,13 @@ TEST_P(Killed, TheOthersEndWithATypedErrorAndNothingIsHalfWritten) {
       << log.substr(log.size() - std::min<std::size_t>(log.size(), 2000));
   EXPECT_FALSE(tensorsOf(state).empty());
   const Answer resumed =
-      run(kDigits + "--steps 1 --distributed local --ranks 2 --init-from " + state + " --resume", folder.path());
+      run(kDigits + "--optimizer adam --steps 1 --distributed local --ranks 2 --init-from " + state + " --resume" + parts,
+          folder.path());
   EXPECT_EQ(resumed.exitCode, 0) << resumed.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rank, Killed, ::testing::Values(false, true));
+INSTANTIATE_TEST_SUITE_P(Rank, Killed,
+                         ::testing::Combine(::testing::Values(false, true), ::testing::Values("off", "gradients")));
 
 TEST(RanksOfTheProgram, AnInterruptEndsAllOfThemAfterTheSameStep) {
   const TemporaryFolder folder;

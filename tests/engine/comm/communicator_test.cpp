@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "engine/comm/socket_transport.h"
+#include "kernels/rank_part.h"
 #include "tests/engine/comm/rank_threads.h"
 
 namespace stepscope::testing {
@@ -66,10 +67,11 @@ TEST_P(Collectives, OthersMoveWhatTheySay) {
     constexpr std::int64_t kCount = 5;
     const Tensor mine = ofRank<std::int64_t>(comm.rank(), kCount);
     Tensor all(DType::kI64, {kCount * ranks}), part(DType::kI64, {kCount}), turned(DType::kI64, {kCount * ranks});
-    SS_TRY(comm.allGather({"gather", 0}, mine.view(), all.view()));
+    const TensorView mineView = mine.view(), allView = all.view(), partView = part.view();
+    SS_TRY(comm.allGather({"gather", 0}, std::span(&mineView, 1), std::span(&allView, 1)));
     for (int r = 0; r < ranks; ++r)
       for (std::int64_t i = 0; i < kCount; ++i) SS_TRY(is(all, r * kCount + i, static_cast<double>((r + 1) * i)));
-    SS_TRY(comm.reduceScatter({"scatter", 0}, all.view(), part.view(), false));
+    SS_TRY(comm.reduceScatter({"scatter", 0}, std::span(&allView, 1), std::span(&partView, 1), false));
     for (std::int64_t i = 0; i < kCount; ++i) SS_TRY(is(part, i, static_cast<double>(ranks * (comm.rank() + 1) * i)));
     for (std::int64_t i = 0; i < all.elements(); ++i)
       all.as<std::int64_t>()[static_cast<std::size_t>(i)] = comm.rank() * 100 + i / kCount;
@@ -86,6 +88,50 @@ TEST_P(Collectives, OthersMoveWhatTheySay) {
       SS_TRY(is(part, 3, 3));
     }
     if (comm.total().count < 4) return invalid("not counted");
+    return {};
+  }));
+}
+
+// Extents that are no multiple of the number of ranks, tensors smaller than it, and more than is sent at a time.
+TEST_P(Collectives, PartsOfSeveralTensorsComeTogetherAgain) {
+  const int ranks = GetParam();
+  expectAll(onRanks(ranks, [&](Communicator& comm) -> Status {
+    const std::vector<std::int64_t> counts{7, 1, 700'001, 0, 12};
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
+      std::vector<Tensor> whole, parts, again;
+      std::vector<TensorView> wholeViews, partViews, againViews;
+      for (const std::int64_t count : counts) {
+        whole.emplace_back(dtype, Dims{count});
+        parts.emplace_back(dtype, Dims{partLength(count, ranks)});
+        again.emplace_back(dtype, Dims{count});
+        for (std::int64_t i = 0; i < count; ++i)
+          storeElement(whole.back().view(), i, static_cast<double>(i % 13 * (comm.rank() + 1)));
+        wholeViews.push_back(whole.back().view());
+        partViews.push_back(parts.back().view());
+        againViews.push_back(again.back().view());
+      }
+      SS_TRY(comm.reduceScatter({"scatter", 0}, wholeViews, partViews, false));
+      SS_TRY(comm.allGather({"gather", 0}, partViews, againViews));
+      const double factor = ranks * (ranks + 1) / 2.0;
+      for (std::size_t t = 0; t < counts.size(); ++t) {
+        for (std::int64_t i = 0; i < counts[t]; ++i)
+          if (elementAsDouble(againViews[t], i) != static_cast<double>(i % 13) * factor)
+            return invalid("element " + std::to_string(i) + " is " + std::to_string(elementAsDouble(againViews[t], i)));
+        for (std::int64_t i = partFilled(counts[t], comm.rank(), ranks); i < parts[t].elements(); ++i)
+          if (elementAsDouble(partViews[t], i) != 0) return invalid("what is behind the end is not zero");
+      }
+    }
+    return {};
+  }));
+}
+
+TEST(Communicator, PartsOfOtherExtentsAreRefused) {
+  expectAll(onRanks(2, [](Communicator& comm) -> Status {
+    const Tensor whole(DType::kF32, {7}), part(DType::kF32, {3});
+    const TensorView wholeView = whole.view(), partView = part.view();
+    const Status refused = comm.allGather({"x", 0}, std::span(&partView, 1), std::span(&wholeView, 1));
+    if (refused || refused.error().message.find("parts of 4 elements") == std::string::npos)
+      return invalid("not refused, or without what was expected");
     return {};
   }));
 }

@@ -351,6 +351,11 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("Accumulate", "Accumulate", {tensor, tensor, In::scalarBool(false)}, 2);
   update("Accumulate_first", "Accumulate", {tensor, tensor, In::scalarBool(true)}, 1);
   update("AllReduce", "AllReduce", {tensor, square, row}, 3, {{"average", std::int64_t{1}}});
+  const auto rank = [](std::int64_t rank, std::int64_t ranks) { return Attributes{{"rank", rank}, {"ranks", ranks}}; };
+  update("RankPart", "RankPart", {tensor}, 1, rank(1, 2));
+  update("RankPart_behind_the_end", "RankPart", {row}, 1, rank(2, 3));
+  update("ReduceScatter", "ReduceScatter", {tensor, row}, 2, rank(0, 2));
+  update("AllGather", "AllGather", {tensor, row, In::random({6}), In::random({3})}, 2, rank(1, 2));
   update("SquareSum", "SquareSum", {tensor}, 1);
 }
 

@@ -13,7 +13,8 @@ namespace {
 using Parameters = std::map<std::string, Tensor>;
 
 // Two ranks take three steps each; `body` is what the first one does for one of them. Its parameters afterwards.
-Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::int64_t* collectives = nullptr) {
+Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::int64_t* collectives = nullptr,
+                              const std::string& shard = "off") {
   auto transports = makeLocalTransports(2);
   if (!transports) return tl::make_unexpected(transports.error());
   Parameters parameters;
@@ -23,7 +24,7 @@ Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::
     threads.emplace_back([&, r] {
       Ranks ranks(std::make_unique<Communicator>(std::move((*transports)[r]), 60));
       ended[r] = [&]() -> Status {
-        const auto session = testing::openSession(testing::digits());
+        const auto session = testing::openSession(testing::digits(), {{"ranks.shard", shard}});
         if (!session) return invalid("no session");
         session->joinRanks(ranks);
         SS_TRY(session->build());
@@ -48,14 +49,17 @@ Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::
   return parameters;
 }
 
-TEST(SessionOfRanks, AStepThatIsWalkedAndReplayedSendsNothingTwice) {
+class SessionOfRanks : public ::testing::TestWithParam<const char*> {};  // what ranks keep parts of
+INSTANTIATE_TEST_SUITE_P(Parts, SessionOfRanks, ::testing::Values("off", "optimizer", "gradients"));
+
+TEST_P(SessionOfRanks, AStepThatIsWalkedAndReplayedSendsNothingTwice) {
   std::int64_t plainCount = 0, walkedCount = 0;
   const auto plain = firstOfTwo(
       [](Session& session) -> Status {
         SS_TRY(session.step());
         return {};
       },
-      &plainCount);
+      &plainCount, GetParam());
   ASSERT_TRUE(plain.has_value()) << plain.error().message;
   const auto walked = firstOfTwo(
       [](Session& session) -> Status {
@@ -65,7 +69,7 @@ TEST(SessionOfRanks, AStepThatIsWalkedAndReplayedSendsNothingTwice) {
         SS_TRY(session.finishStep());
         return {};
       },
-      &walkedCount);
+      &walkedCount, GetParam());
   ASSERT_TRUE(walked.has_value()) << walked.error().message;
   ASSERT_EQ(plain->size(), walked->size());
   for (const auto& [name, tensor] : *plain)
@@ -74,7 +78,7 @@ TEST(SessionOfRanks, AStepThatIsWalkedAndReplayedSendsNothingTwice) {
   EXPECT_GT(plainCount, 0);
 }
 
-TEST(SessionOfRanks, ATrialSendsNothing) {
+TEST_P(SessionOfRanks, ATrialSendsNothing) {
   std::int64_t count = 0;
   const auto tried = firstOfTwo(
       [](Session& session) -> Status {
@@ -82,7 +86,7 @@ TEST(SessionOfRanks, ATrialSendsNothing) {
         SS_TRY(session.step());
         return {};
       },
-      &count);
+      &count, GetParam());
   ASSERT_TRUE(tried.has_value()) << tried.error().message;
   std::int64_t plain = 0;
   ASSERT_TRUE(firstOfTwo(
@@ -90,7 +94,7 @@ TEST(SessionOfRanks, ATrialSendsNothing) {
                     SS_TRY(session.step());
                     return {};
                   },
-                  &plain)
+                  &plain, GetParam())
                   .has_value());
   EXPECT_EQ(count, plain);
 }

@@ -1,0 +1,31 @@
+#include "engine/comm/collective_bytes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/rank_part.h"
+
+namespace stepscope {
+
+std::int64_t collectiveSentBytes(std::string_view op, std::span<const std::int64_t> elements, DType dtype, int rank,
+                                 int ranks) {
+  const auto size = static_cast<std::int64_t>(dtypeSize(dtype));
+  if (ranks < 2 || size == 0) return 0;
+  std::int64_t sent = 0;
+  if (op == "AllReduce") {
+    const std::int64_t all = std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
+    const std::int64_t piece = std::max<std::int64_t>(1, kCollectivePieceBytes / size) * ranks;
+    for (std::int64_t first = 0; first < all; first += piece) {
+      const std::int64_t count = std::min(piece, all - first);
+      const std::int64_t mine = count * (rank + 1) / ranks - count * rank / ranks;
+      sent += count - mine + mine * (ranks - 1);
+    }
+  } else if (op == "ReduceScatter") {
+    for (const std::int64_t count : elements) sent += count - partFilled(count, rank, ranks);
+  } else if (op == "AllGather") {
+    for (const std::int64_t count : elements) sent += partFilled(count, rank, ranks) * (ranks - 1);
+  }
+  return sent * size;
+}
+
+}  // namespace stepscope
