@@ -11,6 +11,7 @@
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/data/file.h"
+#include "engine/lab/rank_capacity.h"
 #include "engine/profile/machine_file.h"
 #include "engine/snapshot/units.h"
 
@@ -18,13 +19,20 @@ namespace stepscope::cli {
 namespace {
 
 constexpr std::int64_t kMostMachineBytes = 1 << 20;
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 32;
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 32, kMostRanks = 1 << 20;
 
 struct CapacityArguments {
-  std::string model, memory, vary, machine;
+  std::string model, memory, vary, machine, ranks, network;
   bool json = false, recompute = false;
   SharedOptions shared;
 };
+
+// 0: no number from 1 to `most`.
+std::int64_t numberUpTo(std::string_view text, std::int64_t most) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= most ? value : 0;
+}
 
 // --memory: the sizes that option memory.limit takes.
 Result<std::int64_t> memoryBytes(const std::string& text) {
@@ -59,11 +67,7 @@ Result<snapshot::GetCapacity> capacityQuestion(const CapacityArguments& a) {
   if (equals == std::string::npos || equals == 0) return wrong("");
   const std::string_view range = std::string_view(a.vary).substr(equals + 1);
   const auto dots = range.find("..");
-  const auto number = [](std::string_view text) -> std::int64_t {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= kMostExtent ? value : 0;
-  };
+  const auto number = [](std::string_view text) { return numberUpTo(text, kMostExtent); };
   const std::int64_t least = number(range.substr(0, dots)),
                      most = dots == std::string_view::npos ? least : number(range.substr(dots + 2));
   if (least == 0 || most == 0) return wrong(": no extents from 1 to 2^32");
@@ -126,6 +130,76 @@ void printCapacityText(const snapshot::CapacityReport& report, bool recompute) {
   if (!report.ended().empty()) say("no plan for {}\n", report.ended());
 }
 
+// --ranks FROM..TO: doubled from the first on, and the last.
+Result<std::vector<std::int64_t>> rankCounts(const std::string& text) {
+  const auto dots = text.find("..");
+  const std::int64_t least = numberUpTo(std::string_view(text).substr(0, dots), kMostRanks);
+  const std::int64_t most =
+      dots == std::string::npos ? least : numberUpTo(std::string_view(text).substr(dots + 2), kMostRanks);
+  if (least == 0 || most < least)
+    return invalid(fmt::format("option 'ranks': found '{}'; expected FROM..TO from 1 to 2^20, such as 8..4096", text));
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = least; count < most; count *= 2) counts.push_back(count);
+  counts.push_back(most);
+  return counts;
+}
+
+Status wrongRanks(const CapacityArguments& a) {
+  if (a.ranks.empty() && a.network.empty()) return {};
+  if (a.ranks.empty() || a.network.empty())
+    return invalid(fmt::format("option '{}': without '{}'; expected both, such as --ranks 8..4096 --network FILE.json",
+                               a.ranks.empty() ? "network" : "ranks", a.ranks.empty() ? "ranks" : "network"));
+  if (!a.vary.empty() || a.recompute)
+    return invalid("option 'ranks': with --vary or --recompute; expected one extent, which --dim sets");
+  SS_TRY(rankCounts(a.ranks));
+  return {};
+}
+
+void printRanks(const std::vector<RankPoint>& points, const NetworkFile& network, const Output& output) {
+  std::vector<std::vector<std::string>> rows;
+  for (const RankPoint& p : points) {
+    const double share = p.exposedNs / std::max(1.0, p.exposedNs + p.computeNs);
+    nlohmann::json levels = nlohmann::json::array();
+    for (std::size_t i = 0; i < network.levels.size(); ++i)
+      levels.push_back({{"level", network.levels[i].name}, {"sent_bytes", p.levelBytes[i]}});
+    if (output.json())
+      sayJson({{"event", "capacity_ranks"},
+               {"ranks", p.ranks},
+               {"network", network.name},
+               {"peak_bytes", p.peakBytes},
+               {"arena_bytes", p.arenaBytes},
+               {"state_bytes", p.stateBytes},
+               {"collectives", p.collectives},
+               {"sent_bytes", p.sentBytes},
+               {"levels", std::move(levels)},
+               {"exposed_ns", p.exposedNs},
+               {"compute_ns", p.computeNs}});
+    rows.push_back({std::to_string(p.ranks), units::bytes(p.peakBytes), units::bytes(p.stateBytes),
+                    std::to_string(p.collectives), units::bytes(p.sentBytes), units::time(p.exposedNs),
+                    units::time(p.computeNs), fmt::format("{:.1f} %", 100 * share)});
+  }
+  if (output.json()) return;
+  say("{}", table({"ranks", "peak", "state", "collectives", "sent", "communication", "compute at least", "share"}, rows, 2));
+  say("\nof one rank, in one update with its micro steps, on network {}; no collective runs while nodes do\n",
+      network.name.empty() ? "without a name" : network.name);
+}
+
+// What so many processes would need and exchange.
+Status capacityOfRanks(const CapacityArguments& a, Session& session, const Output& output) {
+  SS_ASSIGN(const std::vector<std::int64_t> counts, rankCounts(a.ranks));
+  const auto text = [](const std::string& file, const char* what) -> Result<std::string> {
+    if (file.empty()) return std::string();
+    SS_ASSIGN(const auto bytes, readWholeFile(file, kMostMachineBytes, what));
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  SS_ASSIGN(const std::string described, text(a.network, "network"));
+  SS_ASSIGN(const NetworkFile network, parseNetwork(described, a.network));
+  SS_ASSIGN(const std::string machine, text(a.machine, "machine"));
+  SS_ASSIGN(const auto points, session.lab().rankCapacity(network, counts, machine, a.machine));
+  printRanks(points, network, output);
+  return {};
+}
+
 Status capacity(const CapacityArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_ASSIGN(snapshot::GetCapacity question, capacityQuestion(a));
@@ -133,6 +207,7 @@ Status capacity(const CapacityArguments& a, const Output& output) {
   options.ringBytes = 0;
   options.missingWeights = "random";  // nobody reads them
   SS_ASSIGN(const auto session, openSession(a.model, options, output, true));
+  if (!a.ranks.empty()) return capacityOfRanks(a, *session, output);
   auto report = session->lab().capacity(question);
   if (!report && report.error().code == ErrorCode::kNotFound && a.vary.empty()) {
     question.clear_dimension();
@@ -159,6 +234,10 @@ Command capacityCommand() {
        {"--machine", &a->machine,
         "a machine that a file describes, as `stepscope doctor --json` writes it there: its memory and the times on it",
         "FILE.json"},
+       {"--ranks", &a->ranks,
+        "FROM..TO: what one of so many processes needs and sends in an update, and how long that takes on --network",
+        "RANGE"},
+       {"--network", &a->network, "a network that a file describes: latency and bandwidth of its levels", "FILE.json"},
        {"--recompute", &a->recompute, "where the step does not fit: the smallest recompute with which it does"},
        {"--json", &a->json, "one JSON object per line"}}};
   a->shared.addTo(command, {"--data", "--loss", "--loss-fn", "--logits", "--labels", "--train", "--freeze", "--optimizer",
@@ -166,6 +245,10 @@ Command capacityCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared)) return *wrong;
+    if (const auto wrong = wrongRanks(*a); !wrong) {
+      report(wrong.error());
+      return kUsage;
+    }
     if (const auto question = capacityQuestion(*a); !question) {
       report(question.error());
       return kUsage;

@@ -23,6 +23,10 @@ void SharedOptions::addTo(Command& command, const std::vector<std::string_view>&
     if (info.name.find('.') != std::string_view::npos || info.name == "nesterov" || info.name == "kernels" ||
         info.name == "record")
       continue;
+    // What the command itself has under that name means something else there.
+    if (std::any_of(command.options.begin(), command.options.begin() + static_cast<std::ptrdiff_t>(first),
+                    [&](const Option& own) { return own.names == "--" + std::string(info.name); }))
+      continue;
     std::string doc(info.doc);
     if (!info.choices.empty()) {
       doc += " (";

@@ -12,6 +12,7 @@
 #include "engine/lab/gradcheck.h"
 #include "engine/lab/ledger_steps.h"
 #include "engine/lab/precision_study.h"
+#include "engine/lab/rank_capacity.h"
 #include "engine/lab/trials.h"
 #include "engine/plan/fits.h"
 #include "engine/profile/machine_file.h"
@@ -64,6 +65,26 @@ std::map<std::string, std::int64_t> symbolsIn(const Graph& graph, const Batch& b
       if (const auto symbol = (*input.type.shape)[axis].asSymbol()) extents.emplace(*symbol, dims[axis]);
   }
   return extents;
+}
+
+// Batches without contents for an extent of the dimension: the other extents are those of the data, where there is some.
+std::function<Result<Batch>(const Graph&, std::int64_t)> batchesOf(const ImportedModel& model, const TrainOptions& present,
+                                                                   const std::string& dimension, std::int64_t entry) {
+  std::optional<std::map<std::string, std::int64_t>> ofData;  // extents of its first batch
+  return [ofData, &model, options = present, dimension, entry](const Graph& graph,
+                                                               std::int64_t extent) mutable -> Result<Batch> {
+    if (!options.data.empty()) {
+      SS_ASSIGN(const auto data, openData(graph, options, nullptr));
+      SS_ASSIGN(const Batch first, data->batch(entry));
+      if (dimension.empty()) return first;
+      ofData = symbolsIn(model.graph, first);
+      options.data.clear();
+    }
+    TrainOptions extended = options;
+    if (ofData) extended.dims.insert(ofData->begin(), ofData->end());
+    if (!dimension.empty()) extended.dims[dimension] = extent;
+    return emptyBatch(graph, extended, fitDims(model.graph, extended, model.registry->operators()));
+  };
 }
 
 }  // namespace
@@ -133,6 +154,28 @@ Result<snapshot::PrecisionReport> Laboratory::precision(const snapshot::GetPreci
   return studyPrecision(std::move(subject), question);
 }
 
+CapacitySubject Laboratory::capacitySubject() {
+  CapacitySubject subject;
+  subject.model = plans_.model();
+  subject.request = request_();
+  subject.batchDimension = batchDimension(model().graph, feed_.dimensions(model(), subject.request.options));
+  subject.cancelled = &context_.cancelled;
+  subject.progress = context_.log.observer().progress;
+  return subject;
+}
+
+Result<std::vector<RankPoint>> Laboratory::rankCapacity(const NetworkFile& network, const std::vector<std::int64_t>& ranks,
+                                                        const std::string& machine, const std::string& machineName) {
+  std::unique_ptr<MachineFile> described;
+  if (!machine.empty()) {
+    SS_ASSIGN(described, parseMachine(machine, machineName));
+  }
+  CapacitySubject subject = capacitySubject();
+  subject.batchOf = batchesOf(model(), subject.request.options, "", context_.state.counters.entry);
+  subject.peak = described ? &described->peak : &cpu::machinePeak(subject.request.threads);
+  return planRanks(subject, network, ranks);
+}
+
 Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacity& asked) {
   snapshot::GetCapacity question = asked;
   if (question.least() == 0) question.set_least(1);
@@ -146,34 +189,13 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
   }
   if (question.memory_bytes() <= 0)
     question.set_memory_bytes(machine && machine->memoryBytes > 0 ? machine->memoryBytes : machineMemoryBytes());
-  CapacitySubject subject;
-  subject.model = plans_.model();
-  subject.request = request_();
-  const TrainOptions& present = subject.request.options;
-  const std::vector<DimChoice>& dimensions = feed_.dimensions(model(), present);
-  subject.batchDimension = batchDimension(model().graph, dimensions);
+  CapacitySubject subject = capacitySubject();
   if (!question.dimension().empty()) {
-    SS_ASSIGN(subject.dimension, dimensionNamed(question.dimension(), subject.batchDimension, dimensions));
+    SS_ASSIGN(subject.dimension, dimensionNamed(question.dimension(), subject.batchDimension,
+                                                feed_.dimensions(model(), subject.request.options)));
   }
-  std::optional<std::map<std::string, std::int64_t>> ofData;  // extents of its first batch
-  subject.batchOf = [&ofData, &model = model(), options = present, dimension = subject.dimension,
-                     step = context_.state.counters.entry](const Graph& graph,
-                                                           std::int64_t extent) mutable -> Result<Batch> {
-    if (!options.data.empty()) {
-      SS_ASSIGN(const auto data, openData(graph, options, nullptr));
-      SS_ASSIGN(const Batch first, data->batch(step));
-      if (dimension.empty()) return first;
-      ofData = symbolsIn(model.graph, first);
-      options.data.clear();
-    }
-    TrainOptions extended = options;
-    if (ofData) extended.dims.insert(ofData->begin(), ofData->end());
-    if (!dimension.empty()) extended.dims[dimension] = extent;
-    return emptyBatch(graph, extended, fitDims(model.graph, extended, model.registry->operators()));
-  };
+  subject.batchOf = batchesOf(model(), subject.request.options, subject.dimension, context_.state.counters.entry);
   subject.peak = machine ? &machine->peak : &cpu::machinePeak(subject.request.threads);
-  subject.cancelled = &context_.cancelled;
-  subject.progress = context_.log.observer().progress;
   SS_ASSIGN(snapshot::CapacityReport report, planCapacity(std::move(subject), question));
   if (machine) report.set_machine(toUtf8(machine->name.empty() ? question.machine_name() : machine->name));
   return report;

@@ -19,9 +19,12 @@
 
 namespace stepscope {
 
+struct CapacitySubject;
 struct BisectQuestion;
 struct BisectReport;
 struct Ledger;
+struct NetworkFile;
+struct RankPoint;
 struct EvaluatedBatch;
 struct Evaluation;
 
@@ -45,6 +48,11 @@ class Laboratory {
   // varies, as many labels count as in synthetic data (option padding). Errors: kNotFound for a dimension that no input has,
   // kInvalidArgument for a range that is empty, those of building.
   Result<snapshot::CapacityReport> capacity(const snapshot::GetCapacity& question);
+
+  // What one of so many ranks needs and sends on a network (engine/lab/rank_capacity.h). As capacity(): nothing has to be
+  // built, nothing runs. `machine`: a machine file, `machineName` how errors call it; empty: this one.
+  Result<std::vector<RankPoint>> rankCapacity(const NetworkFile& network, const std::vector<std::int64_t>& ranks,
+                                              const std::string& machine, const std::string& machineName);
 
   // The coming step, or the begun one from its start, next to the same step with every option changed in turn
   // (engine/lab/trials.h). Cancelled, it ends with what was measured. `tried`: told of each as soon as it is measured,
@@ -87,6 +95,7 @@ class Laboratory {
   const ImportedModel& model() const { return *plans_.model(); }
   Result<Batch> comingBatch() const;
   StateSnapshot startOfStep() const;
+  CapacitySubject capacitySubject();  // without what it varies
 
   StepContext& context_;
   PlanSet& plans_;

@@ -203,6 +203,41 @@ TEST(RanksOfTheProgram, ResumeGoesOnWithAnotherNumberOfRanks) {
   EXPECT_EQ(contents(folder.path() / "whole"), contents(folder.path() / "both"));
 }
 
+// What `stepscope capacity` says of machines that are not here is what ranks that are here take and send.
+TEST(RanksOfTheProgram, CapacityPredictsWhatRanksTakeAndSend) {
+  const TemporaryFolder folder;
+  const std::string network = (folder.path() / "network.json").string();
+  std::ofstream(network) << R"({"levels": [{"name": "here", "latency_ns": 20000, "bytes_per_second": 1e9}]})";
+  for (const char* shard : {"off", "optimizer", "gradients"}) {
+    const std::string options = fmt::format(" --optimizer adamw --accumulate 2 --set ranks.shard={} --json", shard);
+    const std::string model = SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz --threads 1";
+    const Answer planned = run("capacity " + model + " --ranks 2..4 --network " + network + options, folder.path());
+    ASSERT_EQ(planned.exitCode, 0) << planned.text;
+    const auto points = eventsOf(planned.text, "capacity_ranks");
+    ASSERT_EQ(points.size(), 2U);
+    for (const auto& point : points) {
+      const int ranks = point["ranks"];
+      const Answer ran =
+          run(fmt::format("train {}{} --steps 2 --distributed local --ranks {}", model, options, ranks), folder.path());
+      ASSERT_EQ(ran.exitCode, 0) << ran.text;
+      std::int64_t sent = 0;
+      const auto rows = eventsOf(ran.text, "ranks");
+      ASSERT_EQ(rows.size(), 2U);
+      for (const auto& row : rows) {
+        const auto& first = row["ranks"][0];
+        EXPECT_EQ(first["planned_bytes"], point["peak_bytes"]) << shard;
+        EXPECT_LE(first["peak_bytes"], point["peak_bytes"]) << shard;
+        for (const auto& collective : first["collectives"])
+          if (collective["node"] != "running statistics") sent += collective["sent_bytes"].get<std::int64_t>();
+      }
+      EXPECT_EQ(point["sent_bytes"], sent) << shard << " " << ranks;
+      EXPECT_GT(point["exposed_ns"].get<double>(), 0);
+    }
+  }
+  EXPECT_EQ(run("capacity " SS_SAMPLES "/digits/model.onnx --ranks 8..4", folder.path()).exitCode, 2);
+  EXPECT_EQ(run("capacity " SS_SAMPLES "/digits/model.onnx --ranks 8", folder.path()).exitCode, 2);
+}
+
 TEST(RanksOfTheProgram, AStateInMidRoundIsRefused) {
   const TemporaryFolder folder;
   const std::string state = folder.path().string() + "/state";

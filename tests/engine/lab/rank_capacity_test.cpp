@@ -1,0 +1,76 @@
+// What a plan for many ranks says: memory and bytes that shrink and grow as they must, times that follow the network.
+#include "engine/lab/rank_capacity.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+NetworkFile network(double latencyNs, double bytesPerSecond, std::int64_t near = 0) {
+  NetworkFile made;
+  if (near > 0) made.levels.push_back({"near", near, latencyNs / 10, bytesPerSecond * 10});
+  made.levels.push_back({"all", 0, latencyNs, bytesPerSecond});
+  return made;
+}
+
+std::vector<RankPoint> pointsOf(const NetworkFile& on, const std::vector<std::int64_t>& ranks,
+                                const std::map<std::string, std::string>& settings = {}) {
+  const auto session = testing::openSession(testing::digits(), settings);
+  if (!session) return {};
+  auto points = session->lab().rankCapacity(on, ranks, "", "");
+  EXPECT_TRUE(points.has_value()) << points.error().message;
+  return points ? *points : std::vector<RankPoint>{};
+}
+
+TEST(RankCapacity, OneRankSendsNothing) {
+  const auto points = pointsOf(network(1000, 1e9), {1});
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_EQ(points[0].sentBytes, 0);
+  EXPECT_EQ(points[0].exposedNs, 0);
+  EXPECT_GT(points[0].peakBytes, 0);
+  EXPECT_GT(points[0].computeNs, 0);
+}
+
+TEST(RankCapacity, PartsTakeLessTheMoreRanksThereAre) {
+  const std::vector<std::int64_t> ranks{2, 8, 64, 4096};
+  const auto all = pointsOf(network(1000, 1e9), ranks);
+  const auto parts = pointsOf(network(1000, 1e9), ranks, {{"ranks.shard", "optimizer"}});
+  ASSERT_EQ(parts.size(), ranks.size());
+  ASSERT_EQ(all.size(), ranks.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    EXPECT_EQ(all[i].stateBytes, all[0].stateBytes);
+    EXPECT_LT(parts[i].stateBytes, all[i].stateBytes);
+    if (i > 0) EXPECT_LT(parts[i].stateBytes, parts[i - 1].stateBytes);
+  }
+}
+
+// A rank sends as much of gradients with parts as without; every micro step, where it keeps parts of gradients.
+TEST(RankCapacity, BytesAreThoseOfTheCollectives) {
+  const auto sent = [](const char* shard) {
+    const auto points = pointsOf(network(1000, 1e9), {4}, {{"ranks.shard", shard}, {"accumulate", "3"}});
+    return points.empty() ? std::int64_t{0} : points[0].sentBytes;
+  };
+  const std::int64_t all = sent("off"), optimizer = sent("optimizer"), gradients = sent("gradients");
+  ASSERT_GT(all, 0);
+  EXPECT_NEAR(static_cast<double>(optimizer), static_cast<double>(all), 0.01 * static_cast<double>(all));
+  EXPECT_NEAR(static_cast<double>(gradients), 2 * static_cast<double>(all), 0.02 * static_cast<double>(all));
+}
+
+TEST(RankCapacity, TimesFollowTheNetwork) {
+  const auto exposed = [](const NetworkFile& on) {
+    const auto points = pointsOf(on, {16});
+    return points.empty() ? 0 : points[0].exposedNs;
+  };
+  EXPECT_NEAR(exposed(network(0, 1e9)), 2 * exposed(network(0, 2e9)), 1);
+  EXPECT_NEAR(exposed(network(2000, 1e15)), 2 * exposed(network(1000, 1e15)), 10);
+  EXPECT_LT(exposed(network(1000, 1e9, 8)), exposed(network(1000, 1e9)));
+  const auto points = pointsOf(network(1000, 1e9, 8), {16});
+  ASSERT_EQ(points.size(), 1u);
+  ASSERT_EQ(points[0].levelBytes.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(points[0].levelBytes[0]), static_cast<double>(points[0].levelBytes[1]) * 7 / 8, 16);
+}
+
+}  // namespace
+}  // namespace stepscope
