@@ -99,6 +99,11 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
     for (const std::size_t slot : {3u, 4u})
       if (node.input(slot)) statistics[static_cast<std::size_t>(node.input(slot).index)] = true;
   }
+  std::vector<bool> blockScales(graph.valueCapacity(), false);  // of frozen weights
+  for (const NodeId id : graph.order())
+    if (const Node& node = graph.node(id);
+        node.op == "DequantizeLinear" && node.domain.empty() && node.input(1) && node.attrs.integer("block_size", 0) != 0)
+      blockScales[static_cast<std::size_t>(node.input(1).index)] = true;
   const std::vector<bool> bounds = boundsOnly(graph), constants = madeFromConstants(graph);
   const UseTable uses = graph.uses();
   std::vector<ValueId> candidates;
@@ -124,6 +129,8 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
       choice.reason = fmt::format("matched by --freeze '{}'", options.freeze);
     else if (train && !selected)
       choice.reason = fmt::format("not matched by --train '{}'", options.train);
+    else if (blockScales[static_cast<std::size_t>(value.id.index)])
+      choice.reason = "a scale of weights in blocks, which are frozen";
     else if (!selected && isBufferName(value.name))
       choice.reason = "a buffer by its name; --train selects it";
     else if (!selected && value.type.shape && value.type.shape->empty() && isGeneratedName(value.name))

@@ -168,7 +168,8 @@ class GraphReader {
       if (context_.payloads)
         if (const auto it = context_.payloads->find(&tensor); it != context_.payloads->end())
           pending.header.raw = it->second;
-      if (readTensorHeader(tensor, where, context_.problems, pending.header)) initializers_.push_back(std::move(pending));
+      if (readTensorHeader(tensor, where, context_.problems, pending.header, true))
+        initializers_.push_back(std::move(pending));
     }
   }
 

@@ -74,6 +74,7 @@ class ModelReader {
     readSavedStage(context);
     context.payloads = &payloads_;
     const auto graph = readGraph(*proto_.mutable_graph(), context);
+    checkFourBit();
     checkExternal(model);
     if (!problems_.empty()) return tl::make_unexpected(problems_.toError());
     readStateUpdates(*graph);
@@ -205,6 +206,21 @@ class ModelReader {
     }
   }
 
+  // Weights of four bits are whole bytes from here on. That is the same to DequantizeLinear, and to nothing else: what
+  // rounds or saturates to four bits would do so to eight.
+  void checkFourBit() {
+    for (const PendingTensor& pending : pending_) {
+      if (!pending.header.fourBit || !pending.value) continue;
+      for (const NodeId id : pending.graph->order()) {
+        const Node& node = pending.graph->node(id);
+        for (std::size_t i = 0; i < node.inputs.size(); ++i)
+          if (node.inputs[i] == pending.value && !(node.op == "DequantizeLinear" && node.domain.empty() && i != 1))
+            problems_.add(ErrorCode::kUnsupported, "initializer '" + shownName(pending.proto->name()) + "'",
+                          fmt::format("four-bit elements read by {}; expected DequantizeLinear", node.label()));
+      }
+    }
+  }
+
   Status materialise(LoadedModel& model) {
     const auto now = [] { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
     model.weightsBegan = now();
@@ -215,7 +231,8 @@ class ModelReader {
       Tensor tensor;
       if (header.external) {
         SS_ASSIGN(const auto block, files_.read(header.range, header.bytes));
-        tensor = Tensor(header.dtype, header.dims, block.owner, block.data);
+        tensor = header.fourBit ? widenFourBit(header, static_cast<const std::byte*>(block.data))
+                                : Tensor(header.dtype, header.dims, block.owner, block.data);
         if (counted.insert(block.data).second) model.externalBytes += header.bytes;
         if (header.dtype == DType::kBool) {
           tensor = tensor.clone();

@@ -133,15 +133,19 @@ bool checkContents(const onnx::TensorProto& proto, const std::string& where, Pro
     }
     return true;
   }
-  if (fieldSize(proto, wanted) != header.elements) {
+  const std::int64_t entries = header.fourBit ? header.bytes : header.elements;
+  if (fieldSize(proto, wanted) != entries) {
     problems.add(
         ErrorCode::kInvalidArgument, where,
         fmt::format("{} elements in {}; expected {} for {}{}", fieldSize(proto, wanted),
-                    kFieldNames[static_cast<int>(wanted)], header.elements, dtypeName(header.dtype), dimsText(header.dims)));
+                    kFieldNames[static_cast<int>(wanted)], entries, dtypeName(header.dtype), dimsText(header.dims)));
     return false;
   }
   return header.dtype != DType::kString || checkStrings(proto, where, problems);
 }
+
+// Numbers of onnx.TensorProto.DataType that came after the classes of this build.
+constexpr int kOnnxU4 = 21, kOnnxI4 = 22;
 
 template <typename Target, typename Source>
 void copyAs(const Source& source, const Tensor& tensor) {
@@ -177,9 +181,11 @@ void copyTyped(const onnx::TensorProto& proto, const Tensor& tensor) {
 
 }  // namespace
 
-bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems,
-                      TensorHeader& header) {
-  const auto dtype = dtypeFromOnnx(proto.data_type());
+bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, TensorHeader& header,
+                      bool fourBit) {
+  header.fourBit = fourBit && (proto.data_type() == kOnnxU4 || proto.data_type() == kOnnxI4);
+  const auto dtype = header.fourBit ? std::optional(proto.data_type() == kOnnxI4 ? DType::kI8 : DType::kU8)
+                                    : dtypeFromOnnx(proto.data_type());
   if (!dtype) {
     problems.add(
         ErrorCode::kUnsupported, where,
@@ -209,7 +215,7 @@ bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, 
                              limits::kTensorBytes));
     return false;
   }
-  header.bytes = dtype == DType::kString ? 0 : bytes;
+  header.bytes = dtype == DType::kString ? 0 : header.fourBit ? (bytes + 1) / 2 : bytes;
   if (proto.has_segment()) {
     problems.add(ErrorCode::kUnsupported, where, "tensor in segments; expected one whole tensor");
     return false;
@@ -225,7 +231,27 @@ bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, 
   return checkContents(proto, where, problems, header);
 }
 
+Tensor widenFourBit(const TensorHeader& header, const std::byte* packed) {
+  Tensor tensor(header.dtype, header.dims);
+  auto* const out = static_cast<std::uint8_t*>(tensor.data());
+  for (std::int64_t i = 0; i < header.elements; ++i) {
+    const auto byte = static_cast<std::uint8_t>(packed[i / 2]);
+    const auto code = static_cast<std::uint8_t>(i % 2 == 0 ? byte & 0xF : byte >> 4);
+    out[i] = header.dtype == DType::kI8 && code > 7 ? static_cast<std::uint8_t>(code | 0xF0) : code;
+  }
+  return tensor;
+}
+
 Tensor takeTensor(onnx::TensorProto& proto, const TensorHeader& header) {
+  if (header.fourBit) {
+    if (!header.raw.empty()) return widenFourBit(header, header.raw.data());
+    std::string packed;
+    if (!proto.raw_data().empty())
+      packed.assign(proto.raw_data());
+    else
+      for (const std::int32_t byte : proto.int32_data()) packed.push_back(static_cast<char>(byte));
+    return widenFourBit(header, reinterpret_cast<const std::byte*>(packed.data()));
+  }
   Tensor tensor(header.dtype, header.dims);
   if (!header.raw.empty()) {
     std::memcpy(tensor.data(), header.raw.data(), header.raw.size());

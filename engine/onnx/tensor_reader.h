@@ -20,14 +20,20 @@ struct TensorHeader {
   std::int64_t elements = 0;
   std::int64_t bytes = 0;  // as stored; 0 for strings
   bool external = false;
-  ExternalRange range;  // when external
+  bool fourBit = false;  // int4 or uint4: two elements in a byte of the file, the even one low; int8 or uint8 here
+  ExternalRange range;   // when external
   std::span<const std::byte>
       raw;  // raw contents that were left out of the proto (payloads.h); set before the header is read
 };
 
 // Everything about `proto` that can be checked without a file: dtype, dims, rank, byte counts of raw or typed data, external
 // keys. Problems are added with `where`; false when there is one.
-bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, TensorHeader& header);
+// `fourBit`: int4 and uint4 are taken too.
+bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, TensorHeader& header,
+                      bool fourBit = false);
+
+// Four-bit elements as the file has them, header.bytes of them, as a tensor of whole bytes.
+Tensor widenFourBit(const TensorHeader& header, const std::byte* packed);
 
 // The contents of a tensor whose header was read without problems and that is not external. Raw data is taken out of `proto`
 // to keep the peak of memory low. Bytes of a bool are normalised to 0 or 1.

@@ -32,6 +32,47 @@ TEST(Reader, KeepsNamesTypesAndOrder) {
   EXPECT_TRUE(graph.verify().empty());
 }
 
+// q [5] in four bits, read by `op`.
+onnx::ModelProto fourBitModel(int type, const std::string& bytes, const std::string& op) {
+  onnx::ModelProto model = smallModel();
+  auto& graph = *model.mutable_graph();
+  graph.clear_initializer();
+  graph.clear_node();
+  auto* weight = graph.add_initializer();
+  weight->set_name("q");
+  weight->set_data_type(type);
+  weight->add_dims(5);
+  weight->set_raw_data(bytes);
+  addFloats(graph, "s", {1});
+  addNode(graph, op, {"q", "s"}, {"z"}, "reads");
+  return model;
+}
+
+// The even element is in the low half of its byte; the half behind the last one is not looked at.
+TEST(Reader, WidensWeightsOfFourBits) {
+  constexpr int kU4 = 21, kI4 = 22;
+  const std::string bytes{'\x21', '\x8f', '\xf7'};
+  const auto valuesOf = [&](int type) {
+    std::vector<double> values;
+    const auto model = parse(fourBitModel(type, bytes, "DequantizeLinear"));
+    EXPECT_TRUE(model.has_value()) << model.error().message;
+    if (!model) return values;
+    const Value& q = model->graph.value(model->graph.findValue("q"));
+    EXPECT_EQ(q.type.dtype, type == kI4 ? DType::kI8 : DType::kU8);
+    for (std::int64_t i = 0; i < q.data->elements(); ++i) values.push_back(elementAsDouble(q.data->view(), i));
+    return values;
+  };
+  EXPECT_EQ(valuesOf(kI4), (std::vector<double>{1, 2, -1, -8, 7}));
+  EXPECT_EQ(valuesOf(kU4), (std::vector<double>{1, 2, 15, 8, 7}));
+  const auto refused = [&](const std::string& contents, const std::string& op, const std::string& part) {
+    const auto model = parse(fourBitModel(kI4, contents, op));
+    ASSERT_FALSE(model.has_value());
+    EXPECT_NE(model.error().message.find(part), std::string::npos) << model.error().message;
+  };
+  refused(bytes.substr(1), "DequantizeLinear", "2 bytes of raw_data; expected 3");
+  refused(bytes, "Cast", "four-bit elements read by Cast 'reads'; expected DequantizeLinear");
+}
+
 // A length-delimited field as bytes; `lengthBytes` pads its length with zeros, which parsers take.
 std::string delimited(int number, const std::string& content, std::size_t lengthBytes = 1) {
   std::string bytes(1, static_cast<char>(number << 3 | 2));
