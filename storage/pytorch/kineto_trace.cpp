@@ -247,7 +247,8 @@ Result<KinetoTrace> readKinetoTrace(const std::filesystem::path& path) {
   const auto events = trace.is_object() ? trace.find("traceEvents") : trace.end();
   if (!trace.is_object() || events == trace.end() || !events->is_array()) return foreign("has no list 'traceEvents'");
   const TraceSpans spans = spansOf(*events);
-  if (spans.all.empty()) return foreign("has no operator");
+  if (spans.all.empty())
+    return foreign("has no operator (a schedule without repeat=1 clears it when its next cycle begins)");
   std::vector<StepWindow> windows = windowsOf(spans);
   std::ranges::sort(windows, {}, [](const StepWindow& w) { return w.end - w.begin; });
   KinetoTrace out;

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds numbers of tensors that Python reads in a forward pass: an export keeps the branch or the number of one batch."""
 
+import collections
 import os
+import random
 import sys
 
 import numpy as np
@@ -51,10 +53,16 @@ def _shown(value):
 
 
 def _attributes(module):
-    """What the layers keep that is no parameter and no buffer: numbers, texts, flags and tensors, by name."""
-    kinds = (bool, int, float, str, torch.Tensor, type(None))
-    found = {f"{name}.{key}".lstrip("."): value for name, m in module.named_modules() for key, value in vars(m).items() if type(value) in kinds and key != "training"}
-    return {name: value.detach().clone() if isinstance(value, torch.Tensor) else value for name, value in found.items()}
+    """What the layers keep that is no parameter and no buffer: numbers, texts, tensors, and lists and dicts of them, by name."""
+    found = {}
+    for name, layer in module.named_modules():
+        for key, value in vars(layer).items():
+            if key == "training" or isinstance(value, (list, tuple, dict, collections.deque)) and key.startswith("_"):
+                continue
+            leaves = pytree.tree_leaves(list(value) if isinstance(value, collections.deque) else value)
+            if all(leaf is None or isinstance(leaf, (bool, int, float, str, torch.Tensor)) for leaf in leaves):
+                found[f"{name}.{key}".lstrip(".")] = [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    return found
 
 
 def _changes(before, after):
@@ -64,30 +72,49 @@ def _changes(before, after):
         both = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
         return not same(a, b) if both else type(a) is not type(b) or _differ(a, b)
 
-    return [name for name in before if name in after and differs(before[name], after[name])]
+    return [name for name in before if name in after and (len(before[name]) != len(after[name]) or any(map(differs, before[name], after[name])))]
+
+
+class _Random:
+    """The generators of torch, Python and NumPy as they were."""
+
+    def __init__(self):
+        self.torch, self.python, self.numpy = torch.get_rng_state(), random.getstate(), np.random.get_state()
+
+    def restore(self):
+        torch.set_rng_state(self.torch)
+        random.setstate(self.python)
+        np.random.set_state(self.numpy)
+
+    def drew_outside(self):
+        """Whether Python's or NumPy's numbers were drawn since."""
+        return random.getstate() != self.python or any(not np.array_equal(a, b) for a, b in zip(np.random.get_state(), self.numpy))
 
 
 def _memory(module, rows):
-    """Words about what forward() keeps for the next batch outside of parameters and buffers: the second batch has another loss after the first one than in a
-    module that has nothing but its state."""
-    used, fresh = copied(module), copied(module)
-    random, before = torch.get_rng_state(), _attributes(used)
+    """Words about what forward() draws outside of torch, and what it keeps for the next batch outside of parameters and buffers: the second batch has another
+    loss after the first one than in a module that has nothing but its state."""
+    used, fresh, drawn = copied(module), copied(module), _Random()
+    before = _attributes(used)
     with both_branches():
         used(*rows[0])
-        torch.set_rng_state(random)
-        between = _attributes(used)
+        outside, between = drawn.drew_outside(), _attributes(used)
         with torch.no_grad():
             for name, t in state_of(fresh).items():
                 if (written := state_of(used).get(name)) is not None and written.shape == t.shape:
                     t.copy_(written)
-        losses = used(*rows[1]).detach(), None
-        torch.set_rng_state(random)
-        losses = losses[0], fresh(*rows[1]).detach()
-    torch.set_rng_state(random)
-    counters = [name for name in _changes(before, between) if type(between[name]) in (bool, int) and type(before[name]) in (bool, int)]
-    found = [f"attribute '{name}': forward() changes it (from {before[name]} to {between[name]}); the file keeps what is computed with the first" for name in counters]
+        losses = []
+        for one in (used, fresh):
+            drawn.restore()
+            losses.append(one(*rows[1]).detach())
+    drawn.restore()
+    found = ["forward() draws random numbers of Python or NumPy; the file keeps those of one pass"] if outside else []
+    changed = _changes(before, between)
+    for name in changed:
+        if all(len(of[name]) == 1 and type(of[name][0]) in (bool, int) for of in (before, between)):
+            found.append(f"attribute '{name}': forward() changes it (from {before[name][0]} to {between[name][0]}); the file keeps what is computed with the first")
     if not found and not torch.allclose(*losses, rtol=1e-4, atol=1e-6, equal_nan=True):
-        names = ", ".join(f"'{name}'" for name in _changes(before, between)) or "what it is was not found"
+        names = ", ".join(f"'{name}'" for name in changed) or "what it is was not found"
         found = [f"forward() keeps something for the next batch that is no parameter and no buffer ({names}); in the file each step begins as the first: register_buffer"]
     return found
 
@@ -95,15 +122,15 @@ def _memory(module, rows):
 def data_dependence(module, rows, changed=()):
     """Words about each place where Python read another value of the second batch than of the first, or a state that the pass changes (names in `changed`),
     and about what it keeps elsewhere."""
-    reads, random, found = [], torch.get_rng_state(), {}
+    reads, drawn, found = [], _Random(), {}
     for row in rows[:2]:
         probe = copied(module)
         state = state_of(probe)
         with both_branches(), DataDependence([state[name] for name in changed]) as mode, untouched_functions(mode):
-            torch.set_rng_state(random)
+            drawn.restore()
             probe(*row)
         reads.append(mode.reads)
-    torch.set_rng_state(random)
+    drawn.restore()
     for place in mode.reads_of_state:
         found[place] = f"{place}: Python reads a number of a state that the step changes; the file keeps the number of the first step"
     for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():

@@ -2,6 +2,7 @@
 """Small models after research code: gradients inside of the forward pass, state that begins as an equal, inputs in structures. Like meanings.py, into whose table they go."""
 
 import copy
+import random
 
 import torch
 import torch.nn.functional as F
@@ -293,13 +294,18 @@ def _keeps(kind):
     class Model(Between):
         def __init__(self):
             super().__init__()
-            self.kept, self.calls = None, 0
+            self.kept, self.calls, self.bank = None, 0, []
             self.register_buffer("step", torch.tensor(0))
 
         def between(self, x):
             if kind == "tensor":
                 x = x if self.kept is None else x + self.kept
                 self.kept = x.detach()
+            if kind == "list":
+                self.bank.append(x.detach())
+                x = x + torch.stack(self.bank).mean(0)
+            if kind == "draw":
+                x = random.random() * x
             if kind == "counter":
                 self.calls += 1
                 x = x / self.calls
@@ -321,6 +327,8 @@ def _temperature():
 
 SAID = {
     "tensor_between_batches": (lambda: _keeps("tensor"), "keeps something for the next batch"),
+    "list_between_batches": (lambda: _keeps("list"), "('model.bank')"),
+    "draws_of_python": (lambda: _keeps("draw"), "random numbers of Python or NumPy"),
     "counter_in_python": (lambda: _keeps("counter"), "attribute 'model.calls': forward() changes it"),
     "branch_on_state": (lambda: _keeps("state"), "reads a number of a state"),
     "constant_that_changes": (_temperature, "input 'temperature' is no tensor"),
