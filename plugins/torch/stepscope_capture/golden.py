@@ -26,6 +26,11 @@ class WithoutDropout(TorchFunctionMode):
             self.replaced += drops > 0
             kwargs.update({"dropout_p": 0.0} if len(args) <= 4 else {})
             return func(*args[:4], *((0.0,) if len(args) > 4 else ()), *args[5:], **kwargs)
+        if name == "multi_head_attention_forward":  # what it calls is not seen by a mode
+            drops = kwargs.get("dropout_p", args[10] if len(args) > 10 else 0.0)
+            self.replaced += drops > 0 and kwargs.get("training", args[13] if len(args) > 13 else True)
+            kwargs.update({"dropout_p": 0.0} if len(args) <= 10 else {})
+            return func(*args[:10], *((0.0,) if len(args) > 10 else ()), *args[11:], **kwargs)
         if name.rstrip("_").endswith("dropout") or name in ("dropout1d", "dropout2d", "dropout3d"):
             training = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else "alpha" not in name))
             if training and kwargs.get("p", args[1] if len(args) > 1 else 0.5) > 0:

@@ -223,6 +223,21 @@ def frozen_statistics():
     return model, F.cross_entropy, several(lambda: (torch.randn(3, 3, 6, 6), torch.randint(0, 3, (3,))))
 
 
+@meaning
+def gradient_that_no_batch_changes():
+    """The loss is linear in its parameters: their gradients are constants of the plan."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Parameter(torch.randn(5, 5)), nn.Parameter(torch.randn(5, 5))
+
+        def forward(self, x):
+            return torch.lerp(self.a, self.b, 0.4) * torch.cos(torch.arange(25.0).reshape(5, 5)), x.sum()
+
+    return Model(), lambda out: out[0].sum() + out[1], several(lambda: (torch.randn(1), ()))
+
+
 # --- functions
 
 

@@ -134,6 +134,19 @@ class Attention(nn.Module):
         return self.out(self.layer(x.unsqueeze(1).expand(-1, 5, -1)).mean(1))
 
 
+class AttentionFunction(nn.Module):
+    """The function behind the layer, which a mode sees as one."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.out = nn.MultiheadAttention(6, 2), nn.Linear(6, 3)
+
+    def forward(self, x):
+        layer, x = self.layer, x.unsqueeze(0).expand(5, -1, -1)
+        weights = (layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.2, layer.out_proj.weight, layer.out_proj.bias)
+        return self.out(nn.functional.multi_head_attention_forward(x, x, x, 6, 2, *weights)[0].mean(0))
+
+
 # Module → what the verdict is, and the words of the cause.
 REFUSED = ((PlainAverage, "dynamo"),)  # by that exporter
 CASES = {
@@ -147,6 +160,7 @@ CASES = {
     Noise: ("unchecked", "random numbers"),
     Dropout: ("agrees", ""),
     Attention: ("agrees", ""),
+    AttentionFunction: ("agrees", ""),
 }
 
 
