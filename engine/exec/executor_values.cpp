@@ -75,6 +75,11 @@ Result<Tensor> Executor::read(ValueId id) const {
   const TensorView found = viewOf(index);
   if (!found.present()) {
     const bool known = id && at(id) < graph_.valueCapacity();
+    // A constant that the kernels took when they were made has no buffer (the gradient of a loss that is linear).
+    // Folding puts another value of the same name in its place.
+    const ValueId folded = known ? graph_.findValue(graph_.value(id).name) : ValueId{};
+    if (folded && graph_.value(folded).role == ValueRole::kConstant && graph_.value(folded).data)
+      return *graph_.value(folded).data;
     return fail(ErrorCode::kNotFound, fmt::format("value '{}': it has no memory now", known ? graph_.value(id).name : ""));
   }
   const Buffer& buffer = plan_.buffers[at(index)];
