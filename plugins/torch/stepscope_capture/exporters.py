@@ -123,7 +123,7 @@ def _forget_empty_groups(names):
 
 def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,)):
     """What was traced: exported as often as an operator turns up that the exporter lacks. `outputs`: names of what the module returns."""
-    kept, writes_gradients = [], False
+    kept, writes_gradients = host_nodes.inexact(functions.operators) if exporter == "dynamo" else [], False
     while True:
         traced = _Traced(copied(module), exporter, changed, functions, writes_gradients)
         try:

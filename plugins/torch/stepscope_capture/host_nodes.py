@@ -35,6 +35,15 @@ def lacking(error):
     return None
 
 
+# What the dynamo exporter takes apart into operators whose gradient is no number where PyTorch's is one.
+INEXACT = ("special_log_ndtr", "_safe_softmax")
+
+
+def inexact(operators):
+    """Names of these among the operators that a model calls."""
+    return [name for name in INEXACT if any(o._schema.name == f"aten::{name}" for o in operators)]
+
+
 _PRIMITIVE = re.compile(r"OpOverload\(op='prims\.(\w+)'")
 
 
