@@ -203,7 +203,7 @@ void MainWindow::connectUpdates() {
 
 void MainWindow::updateReports() {
   const bool recorded = !store_.project().projectPath().isEmpty() && (store_.readOnly() || session_.built());
-  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
+  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace", "import_pytorch"}) {
     QAction* action = (*actions_)[QLatin1String(id)];
     action->setEnabled(recorded);
     action->setToolTip(recorded ? action->statusTip()

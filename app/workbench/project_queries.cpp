@@ -8,6 +8,7 @@
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/print/report_pdf.h"
 #include "app/workbench/project_reader.h"
+#include "app/workbench/pytorch_trace.h"
 #include "storage/judged_steps.h"
 #include "storage/queries.h"
 #include "storage/report/data.h"
@@ -138,6 +139,22 @@ void ProjectQueries::runSql(const QString& query) {
       answer.ns = result->time.count();
     }
     threads_.back([this, answer = std::move(answer)]() mutable { store_.project().setSql(std::move(answer)); });
+  });
+}
+
+void ProjectQueries::importTrace(const QString& path) {
+  threads_.read([this, path, run = run_, keep = store_.readOnly()](const QString& projectPath) {
+    if (projectPath.isEmpty())
+      return threads_.back([this] { emit failed(QStringLiteral("no run is recorded yet; expected an open project")); });
+    auto found = importPyTorchTrace(projectPath, run, path, keep);
+    if (!found) {
+      const QString why = format::visible(found.error().message);
+      return threads_.back([this, why] { emit failed(why); });
+    }
+    threads_.back([this, found = std::move(*found)] {
+      PyTorchTimes::of(store_.project()).set(found.rows);
+      emit imported(found.text);
+    });
   });
 }
 

@@ -28,6 +28,9 @@ class ProjectQueries : public QObject {
   void cancelSql() { cancelSql_->store(true); }
   // .html .txt .json .csv .trace.json, and .pdf.
   void report(const QString& path);
+  // A trace of torch.profiler beside the run; kept in the project where no run is recorded into it. Answer: the store,
+  // imported().
+  void importTrace(const QString& path);
   // Of several requests that wait the newest counts.
   void compare(const CompareRequest& request);
   void listOtherRuns(const QString& path);
@@ -37,6 +40,7 @@ class ProjectQueries : public QObject {
  signals:
   void failed(const QString& text);
   void reported(const QString& path);
+  void imported(const QString& text);
 
  private:
   SnapshotStore& store_;

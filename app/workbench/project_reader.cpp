@@ -6,6 +6,7 @@
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/ledger_record.h"
 #include "app/workbench/project_steps.h"
+#include "app/workbench/pytorch_trace.h"
 #include "storage/queries.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
@@ -176,6 +177,7 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   if (auto trials = storage::readTrials(project, run))
     for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
   out.ledger = readLedgerReport(project, run);
+  out.pytorch = readPyTorchTimes(project, run);
   readSteps(project, run, out.series, out.steps);
   if (auto watched = storage::readWatchedStatistics(project, run, kMostWatched)) out.watched = std::move(*watched);
   return out;
@@ -211,6 +213,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   store.setSteps(contents.series, contents.steps);
   if (contents.trials.trials_size() > 0) store.findings().trials().showRecorded(contents.trials);
   if (contents.ledger) store.findings().ledger().showRecorded(contents.ledger);
+  PyTorchTimes::of(store.project()).set(contents.pytorch);
   showValues(contents, store);
   RunTimes::of(store.project()).set(contents.times);
   store.project().setRuns(contents.runs);

@@ -9,6 +9,7 @@
 
 #include "storage/error.h"
 #include "storage/step_facts.h"
+#include "views/common/pytorch_times.h"
 #include "views/common/run_times.h"
 #include "views/common/snapshot_store.h"
 
@@ -26,6 +27,7 @@ struct ProjectContents {
   std::vector<snapshot::Alert> alerts;
   snapshot::TrialsReport trials;                         // the newest session of them
   std::shared_ptr<const snapshot::LedgerReport> ledger;  // the newest; null: none
+  PyTorchTimes::Rows pytorch;                            // of the newest trace that was imported; empty: none
   StepSeries series;                                     // of all steps
   std::vector<StepPtr> steps;  // of the newest, which carry their spans, and of older ones that noted something
   std::vector<storage::WatchedStatistics> watched;

@@ -144,6 +144,14 @@ void WishWiring::connectReports() {
                            [this](const QString& path) { parts_.recording.queries().report(path); });
     });
   }
+  connect(parts_.actions[QStringLiteral("import_pytorch")], &QAction::triggered, this, [this] {
+    questions_.askToOpen(QStringLiteral("Trace of torch.profiler"), {}, QStringLiteral("Chrome traces (*.json)"),
+                         [this](const QString& path) { parts_.recording.queries().importTrace(path); });
+  });
+  connect(&parts_.recording.queries(), &ProjectQueries::imported, this, [this](const QString& text) {
+    parts_.actions[QStringLiteral("view_hot_ops")]->trigger();
+    parts_.status.note(text);
+  });
   connect(&parts_.wishes, &Wishes::exportTable, this, [this](const QString& name, const QString& csv) {
     questions_.askToSave(QStringLiteral("Export table"), name, QStringLiteral("Comma separated (*.csv)"),
                          [this, csv](const QString& path) { saveTable(path, csv); });

@@ -16,6 +16,8 @@
 #include "views/batch/batch_view.h"
 #include "views/batch/worst_row.h"
 #include "views/common/findings.h"
+#include "views/common/format.h"
+#include "views/common/pytorch_times.h"
 #include "views/common/row_table.h"
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
@@ -222,6 +224,26 @@ class RecordedTest : public QObject {
              qint64(group->nodes().size()) * (kSteps - 1));
     QVERIFY(!w.view(QStringLiteral("flame"))->findChild<FlameCanvas*>()->marked().empty());
     QCOMPARE(timeline->group().size(), group->nodes().size());
+
+    // What PyTorch took stands beside the operator that it was joined with, and is gone with the last of its rows.
+    w.view(QStringLiteral("hot_ops"));
+    const int plain = opTable->model()->columnCount();
+    const QString named = opTable->model()->index(0, 0).data().toString();
+    const QStringList words = named.split(QStringLiteral("  "));
+    QCOMPARE(words.size(), 2);
+    PyTorchTimes& pytorch = PyTorchTimes::of(w->store().project());
+    w.loop().act([&] { pytorch.set({{{words[1], words[0]}, {3e6, 1.5e6, QStringLiteral("aten::mm, aten::add")}}}); });
+    QVERIFY(w.loop().wait([&] { return opTable->model()->columnCount() == plain + 3; }));
+    for (int r = 0; r < opTable->model()->rowCount(); ++r) {
+      const bool joined = opTable->model()->index(r, 0).data().toString() == named;
+      QCOMPARE(opTable->model()->index(r, 4).data().toString(), joined ? format::time(3'000'000) : QString());
+      QCOMPARE(opTable->model()->index(r, 6).data().toString(), joined ? QStringLiteral("0.50") : QString());
+      if (joined)
+        QVERIFY(
+            opTable->model()->index(r, 4).data(Qt::ToolTipRole).toString().contains(QStringLiteral("aten::mm, aten::add")));
+    }
+    w.loop().act([&] { pytorch.set({}); });
+    QVERIFY(w.loop().wait([&] { return opTable->model()->columnCount() == plain; }));
 
     // A run has the whole distribution of its step times: without warm-up and the step that was walked through by hand.
     const TimeFigures times = RunTimes::of(w->store().project()).step(w->store().project().runs()[0].id);

@@ -6,6 +6,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/pass_stages.h"
+#include "views/common/pytorch_times.h"
 #include "views/common/run_times.h"
 #include "views/common/running.h"
 #include "views/common/worker_host.h"
@@ -25,6 +26,7 @@ const Timing kNever;
 SnapshotStore::SnapshotStore(QObject* parent)
     : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {
   new RunTimes(project_);
+  new PyTorchTimes(project_);
   new Running(this);
   new WorkerHost(this);
   new PassStages(this);
@@ -93,6 +95,7 @@ void SnapshotStore::clear() {
   emit phasesChanged();
   emit alertsChanged();
   emit breakpointsChanged();
+  PyTorchTimes::of(*project_).set({});
   emit stepsChanged();
   emit positionChanged();
   emit determinismChanged();

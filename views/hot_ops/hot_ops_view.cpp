@@ -7,33 +7,69 @@
 
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/pytorch_times.h"
 
 namespace stepscope {
 namespace {
-constexpr std::size_t kSteps = 20;  // the newest steps; older ones are in the project
+constexpr std::size_t kSteps = 20;     // the newest steps; older ones are in the project
+constexpr std::ptrdiff_t kBeside = 4;  // the column before which those of PyTorch stand
+
+// `pytorch`: with what PyTorch took for the same.
+std::vector<TableColumn> columns(bool pytorch) {
+  std::vector<TableColumn> out = {
+      {QStringLiteral("Operator"), QStringLiteral("Operator and phase; click selects all its nodes"), false, 17},
+      {QStringLiteral("n"),
+       QStringLiteral("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; "
+                      "without warm-up, the first step of a plan, while other steps are there"),
+       true, 5},
+      {QStringLiteral("Sum"), QStringLiteral("Sum of the wall-clock times of all executions"), true, 7},
+      {QStringLiteral("Share"), QStringLiteral("Percent of the sum over all operators of this table"), true, 6},
+      {QStringLiteral("Median"), QStringLiteral("Half of the executions were faster"), true, 7},
+      {QStringLiteral("p95"), QStringLiteral("95 of 100 executions were faster"), true, 7},
+      {QStringLiteral("Min"), QStringLiteral("Fastest execution"), true, 7},
+      {QStringLiteral("Max"), QStringLiteral("Slowest execution"), true, 7},
+      {QStringLiteral("Mean"), QStringLiteral("Sum divided by n; read it beside median and p95"), true, 7},
+      {QStringLiteral("Rate"), QStringLiteral("Floating-point operations per second, a multiply-add counts as two"), true,
+       9}};
+  if (!pytorch) return out;
+  const std::vector<TableColumn> theirs = {
+      {QStringLiteral("Theirs"),
+       QStringLiteral(
+           "Time of PyTorch's operators for the same nodes, in one step of the imported trace; empty: none could be "
+           "joined"),
+       true, 7},
+      {QStringLiteral("Ours"), QStringLiteral("Sum of the medians of the instructions that were joined, in one step"), true,
+       7},
+      {QStringLiteral("Ratio"), QStringLiteral("Ours divided by theirs: below 1 this run is faster"), true, 6}};
+  out.insert(out.begin() + kBeside, theirs.begin(), theirs.end());
+  return out;
 }
 
+// Theirs, ours, ratio; empty where nothing was joined.
+void addPyTorch(TableRow& row, const PyTorchTimes::Rows& rows, const std::pair<QString, QString>& key) {
+  std::vector<TableCell> cells(3, TableCell(QString(), -1.0));
+  if (const auto found = rows.find(key); found != rows.end()) {
+    const auto& [theirNs, ourNs, names] = found->second;
+    const auto ns = [](double value) { return static_cast<std::int64_t>(value); };
+    cells[0] = {format::time(ns(theirNs)), theirNs, names};
+    cells[1] = {format::time(ns(ourNs)), ourNs, format::timeExact(ns(ourNs))};
+    if (theirNs > 0) {
+      const double ratio = ourNs / theirNs;
+      cells[2] = {QString::number(ratio, 'f', 2), ratio};
+      cells[2].role = ratio > 1 ? QStringLiteral("warn") : QStringLiteral("ok");
+    }
+  }
+  row.cells.insert(row.cells.begin() + kBeside, cells.begin(), cells.end());
+}
+
+}  // namespace
+
 HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("hot_ops"), QStringLiteral("Time per op"),
-                 {{QStringLiteral("Operator"), QStringLiteral("Operator and phase; click selects all its nodes"), false, 17},
-                  {QStringLiteral("n"),
-                   QStringLiteral(
-                       "Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; "
-                       "without warm-up, the first step of a plan, while other steps are there"),
-                   true, 5},
-                  {QStringLiteral("Sum"), QStringLiteral("Sum of the wall-clock times of all executions"), true, 7},
-                  {QStringLiteral("Share"), QStringLiteral("Percent of the sum over all operators of this table"), true, 6},
-                  {QStringLiteral("Median"), QStringLiteral("Half of the executions were faster"), true, 7},
-                  {QStringLiteral("p95"), QStringLiteral("95 of 100 executions were faster"), true, 7},
-                  {QStringLiteral("Min"), QStringLiteral("Fastest execution"), true, 7},
-                  {QStringLiteral("Max"), QStringLiteral("Slowest execution"), true, 7},
-                  {QStringLiteral("Mean"), QStringLiteral("Sum divided by n; read it beside median and p95"), true, 7},
-                  {QStringLiteral("Rate"),
-                   QStringLiteral("Floating-point operations per second, a multiply-add counts as two"), true, 9}},
-                 parent) {
+    : TablePanel(context, QStringLiteral("hot_ops"), QStringLiteral("Time per op"), columns(false), parent) {
   connect(&store(), &SnapshotStore::stepsChanged, this, &HotOpsView::refillLater);
   connect(&store(), &SnapshotStore::planChanged, this, &HotOpsView::refillLater);
   connect(&selection(), &SelectionModel::rangeChanged, this, &HotOpsView::refillLater);
+  connect(&PyTorchTimes::of(store().project()), &PyTorchTimes::changed, this, &HotOpsView::refillLater);
 }
 
 QString HotOpsView::emptyText() const {
@@ -86,6 +122,7 @@ void HotOpsView::refill() {
       }
     }
   }
+  const PyTorchTimes::Rows& pytorch = PyTorchTimes::of(store().project()).rows();
   std::vector<TableRow> rows;
   for (auto& [key, g] : groups) {
     std::sort(g.ns.begin(), g.ns.end());
@@ -115,12 +152,19 @@ void HotOpsView::refill() {
                  time(g.ns.back()),
                  time(g.sum / n),
                  {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}};
+    if (!pytorch.empty())
+      addPyTorch(row, pytorch, {names::phase(static_cast<snapshot::Phase>(key.first)).toLower(), key.second});
     rows.push_back(std::move(row));
   }
   std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) {
     return a.cells[2].sort.toLongLong() > b.cells[2].sort.toLongLong();
   });
-  setRows(std::move(rows));
+  if (pytorch.empty() == beside_) {
+    beside_ = !pytorch.empty();
+    setColumns(columns(beside_), std::move(rows));
+  } else {
+    setRows(std::move(rows));
+  }
   emit headerChanged();
 }
 

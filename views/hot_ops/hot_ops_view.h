@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Time per operator, with the whole distribution: count, sum, median, p95, min, max. Follows the selected range of the
-// timeline.
+// timeline. Where a trace of PyTorch was imported, with theirs, ours and their ratio.
 #pragma once
 
 #include "views/common/counted_steps.h"
@@ -21,6 +21,7 @@ class HotOpsView : public TablePanel {
 
  private:
   CountedSteps counted_;
+  bool beside_ = false;  // with columns of PyTorch
 };
 
 }  // namespace stepscope
