@@ -35,8 +35,8 @@ def lacking(error):
     return None
 
 
-# What the dynamo exporter takes apart into operators whose gradient is no number where PyTorch's is one.
-INEXACT = ("special_log_ndtr", "_safe_softmax")
+# What the dynamo exporter takes apart into operators whose gradient is no number, or a rougher one, than PyTorch's.
+INEXACT = ("special_log_ndtr", "_safe_softmax", "logcumsumexp")
 
 
 def inexact(operators):

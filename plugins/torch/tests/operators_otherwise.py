@@ -31,7 +31,7 @@ OTHERWISE = {
     ("tensor_split", "dynamo"): ("not exported", "the exporter: an extent that depends on the data"),
     ("linalg.lstsq", "dynamo"): ("not exported", "likewise"),
     **{(name, "dynamo"): ("not exported", "the exporter has no check of errors of LAPACK") for name in ("linalg.lu_factor", "linalg.tensorinv")},
-    ("masked.std", "dynamo"): ("refused", "the exporter divides a float by an integer"),
+    **{(name, "dynamo"): ("refused", "the exporter divides a float by an integer") for name in ("masked.std", "masked.var")},
     ("nn.functional.scaled_dot_product_attention", "dynamo"): ("draws", "the sample seeds torch's generator itself"),
     ("diagonal_scatter", "dynamo"): ("not exported", "the exporter: a write through diagonal()"),
     "nn.functional.adaptive_avg_pool1d": ("refused", "a sample without a batch axis"),
