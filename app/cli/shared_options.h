@@ -25,7 +25,8 @@ class SharedOptions {
   ~SharedOptions();
   SharedOptions(const SharedOptions&) = delete;
   SharedOptions& operator=(const SharedOptions&) = delete;
-  // `shown`: those that the help lists, empty for all; the others are taken as well.
+  // `shown`: those that the help lists, empty for all; the others are taken as well, unless the command has an option of
+  // that name already.
   void addTo(Command& command, const std::vector<std::string_view>& shown = {});
   // Loads the plugins that are asked for; they stay loaded as long as this lives. Errors: a value that an option does not
   // take; options that exclude each other; those of registryWith().

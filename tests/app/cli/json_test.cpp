@@ -97,11 +97,14 @@ TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
   const std::string project = (folder.path() / "p.stepscope").string(), html = (folder.path() / "r.html").string();
   ASSERT_EQ(run("train " + kSample + " --steps 2 --project " + project, folder.path()).exitCode, 0);
   const std::string model = SS_SAMPLES "/digits/model.onnx";
+  const std::string network = (folder.path() / "network.json").string();
+  std::ofstream(network) << R"({"levels": [{"name": "here", "latency_ns": 20000, "bytes_per_second": 1e9}]})";
   for (const std::string& command :
        {"run " + kSample, "inspect " + model, "inspect " + project, "report " + project + " -o " + html,
         "compare " + project + " 1 1", "sql " + project + " 'SELECT 1'", "capacity " + model + " --vary batch=1..2",
-        "trials " + kSample + " --only cse --rounds 6", "ledger " + kSample + " --steps 2", "memory " + kSample,
-        "gradcheck " + kSample + " --node Gemm", std::string("options"), std::string("doctor"),
+        "capacity " + model + " --ranks 2..4 --network " + network, "trials " + kSample + " --only cse --rounds 6",
+        "ledger " + kSample + " --steps 2", "memory " + kSample, "gradcheck " + kSample + " --node Gemm",
+        std::string("options"), std::string("doctor"),
         "recover " + project + " -o " + (folder.path() / "new.stepscope").string(), "forget " + project + " 1"}) {
     const Events events = eventsOf(command, folder.path());
     ASSERT_FALSE(events.empty()) << command;

@@ -190,6 +190,14 @@ TEST(Communicator, RanksAtDifferentKindsStepsAndRootsAreFound) {
   found([](Communicator& comm, const TensorView& view) {
     return comm.broadcast({"x", 0}, std::span(&view, 1), comm.rank() == 0 ? 0 : 1);
   });
+  // Wholes of other extents whose parts are as long.
+  for (const bool gathers : {true, false})
+    found([gathers](Communicator& comm, const TensorView&) {
+      const Tensor whole(DType::kF32, {comm.rank() == 1 ? 5 : 6}), part(DType::kF32, {2});
+      const TensorView wholeView = whole.view(), partView = part.view();
+      return gathers ? comm.allGather({"x", 0}, std::span(&partView, 1), std::span(&wholeView, 1))
+                     : comm.reduceScatter({"x", 0}, std::span(&wholeView, 1), std::span(&partView, 1), true);
+    });
 }
 
 TEST(Communicator, ARankThatEndsIsNamedWithItsReason) {
