@@ -61,6 +61,16 @@ SS_GLOBAL void dropPart(Global<const float> x, Global<const std::int64_t> places
   if (kept.present()) kept[i] = keeps ? 1 : 0;
 }
 
+// The n elements of x from `first` on, a multiple of 4; four at once where they are there.
+SS_DEVICE void takeFour(Global<const float> x, std::int64_t first, int n, float (&to)[4]) {
+  if (n == 4) {
+    const gpu::Four<float> all = x.four(first);
+    to[0] = all.x, to[1] = all.y, to[2] = all.z, to[3] = all.w;
+    return;
+  }
+  for (int e = 0; e < n; ++e) to[e] = x[first + e];
+}
+
 // x, residual?, y, kept?: [count]; bias?: [width] along the last axis, or [count]. One thread draws for four elements;
 // without `drops` all stay. y may lie over x or residual.
 SS_GLOBAL void dropSums(Global<const float> x, Global<const float> bias, Global<const float> residual, Global<float> y,
@@ -68,16 +78,32 @@ SS_GLOBAL void dropSums(Global<const float> x, Global<const float> bias, Global<
                         float threshold, float scale) {
   const std::int64_t block = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex(), first = block * 4;
   if (first >= count) return;
+  const int n = static_cast<int>(count - first < 4 ? count - first : 4);
   const Words words = drops ? randomWords(keyOf(draw), static_cast<std::uint64_t>(block)) : Words{};
-  for (int e = 0; e < 4 && first + e < count; ++e) {
-    const std::int64_t i = first + e;
-    const bool keeps = !drops || uniformOf(words.word[e]) >= threshold;
-    float value = x[i];
-    if (bias.present()) value += bias[i % width];
-    value = keeps ? value * scale : 0.0F;
-    if (residual.present()) value += residual[i];
-    y[i] = value;
-    if (kept.present()) kept[i] = keeps ? 1 : 0;
+  float value[4] = {}, added[4] = {}, behind[4] = {};
+  takeFour(x, first, n, value);
+  // Four elements are of one row where rows are multiples of four.
+  if (bias.present() && width % 4 == 0)
+    takeFour(bias, first % width, n, added);
+  else if (bias.present())
+    for (int e = 0; e < n; ++e) added[e] = bias[(first + e) % width];
+  if (residual.present()) takeFour(residual, first, n, behind);
+  bool keeps[4];
+  for (int e = 0; e < 4; ++e) {
+    keeps[e] = !drops || uniformOf(words.word[e]) >= threshold;
+    value[e] = keeps[e] ? (bias.present() ? value[e] + added[e] : value[e]) * scale : 0.0F;
+    if (residual.present()) value[e] += behind[e];
+  }
+  if (n == 4) {
+    y.setFour(first, {value[0], value[1], value[2], value[3]});
+    if (kept.present())
+      kept.setFour(first, {static_cast<std::uint8_t>(keeps[0]), static_cast<std::uint8_t>(keeps[1]),
+                           static_cast<std::uint8_t>(keeps[2]), static_cast<std::uint8_t>(keeps[3])});
+    return;
+  }
+  for (int e = 0; e < n; ++e) {
+    y[first + e] = value[e];
+    if (kept.present()) kept[first + e] = keeps[e] ? 1 : 0;
   }
 }
 
