@@ -76,7 +76,8 @@ void GuideWiring::openSample(const QString& name) {
 
 QString GuideWiring::viewWithKeyboard() const {
   for (const QWidget* w = QApplication::focusWidget(); w; w = w->parentWidget())
-    if (const auto* view = qobject_cast<const View*>(w)) return view->objectName();
+    if (const auto* view = qobject_cast<const View*>(w); view && parts_.board.find(view->objectName()))
+      return view->objectName();  // not of a page inside of it
   if (!parts_.board.isVisible()) return QStringLiteral("start");
   const View* view = parts_.board.activeView();
   return view ? view->objectName() : QString();

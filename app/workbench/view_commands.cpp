@@ -16,6 +16,7 @@
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/common/wishes.h"
+#include "views/compare/compare_view.h"
 
 namespace stepscope {
 
@@ -40,6 +41,13 @@ void ViewCommands::connectViews() {
        {std::pair("options", "options"), std::pair("compare_runs", "compare"), std::pair("compare_other", "compare")}) {
     connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this,
             [this, shown = QString::fromLatin1(shown)] { parts_.board.show(shown); });
+  }
+  for (const char* page :
+       {"compare_settings", "compare_numbers", "compare_operators", "compare_phases", "compare_build", "compare_memory"}) {
+    const QString id = QString::fromLatin1(page);  // of the action and of the page
+    connect(parts_.actions[id], &QAction::triggered, this, [this, id] {
+      if (auto* view = qobject_cast<CompareView*>(parts_.board.show(QStringLiteral("compare")))) view->showPage(id);
+    });
   }
   connect(parts_.actions[QStringLiteral("compare_other")], &QAction::triggered, &parts_.wishes, &Wishes::openOtherProject);
 }

@@ -115,8 +115,8 @@ class SettingsMutationTest : public QObject {
     row("a geometry of a list", "geometry", QVariant(QStringList{QStringLiteral("a"), QStringLiteral("b")}), "QStringList");
     row("recent files of bytes", "recent", QByteArray("\x01\x02"), "a list of texts");
     row("a state that is no JSON", "view/graph", QStringLiteral("{\"heat\":"), "the state of the view");
-    row("a state that is no number", "view/compare_times", QStringLiteral("many"), "the state of the view");
-    row("a state of a number too large", "view/compare_times", QStringLiteral("77"), "the state of the view");
+    row("a page that there is not", "view/compare", QStringLiteral("compare_times"), "the state of the view");
+    row("a state that is no page", "view/compare", QStringLiteral("77"), "the state of the view");
   }
   void aValueThatIsNoneLeavesTheDefaultAndAWord() {
     QFETCH(QString, key);

@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QMenu>
 #include <QSignalSpy>
+#include <QTabBar>
 #include <QTableView>
 #include <QTest>
 #include <limits>
@@ -15,10 +16,11 @@
 #include "views/common/tokens.h"
 #include "views/compare/compare_rows.h"
 #include "views/compare/compare_view.h"
-#include "views/compare_options/compare_options_view.h"
-#include "views/compare_times/compare_times_view.h"
-#include "views/divergence/divergence_rows.h"
-#include "views/divergence/divergence_view.h"
+#include "views/compare/divergence_rows.h"
+#include "views/compare/numbers_page.h"
+#include "views/compare/settings_page.h"
+#include "views/compare/times_page.h"
+#include "views/compare/tolerance_bar.h"
 #include "views/runs/runs_view.h"
 #include "views/startup_table/startup_table_view.h"
 
@@ -343,7 +345,7 @@ class CompareTest : public QObject {
   void aDivergenceSelectsItsValueInEveryView() {
     Desk desk;
     desk.store.setGraph(graph());
-    DivergenceView view(desk.context);
+    CompareNumbersPage view(desk.context);
     desk.store.project().setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
     const auto* model = tableOf(view);
     QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
@@ -361,7 +363,7 @@ class CompareTest : public QObject {
 
   void emptyReadingFailedAndEqualLookDifferent() {
     Desk desk;
-    DivergenceView view(desk.context);
+    CompareNumbersPage view(desk.context);
     auto& facts = desk.store.project();
     QStringList seen{view.emptyText()};
     const auto note = [&] {
@@ -466,15 +468,10 @@ class CompareTest : public QObject {
 
   void aToleranceIsANumberFromZero() {
     Desk desk;
-    CompareOptionsView view(desk.context);
     auto& facts = desk.store.project();
     facts.setCompareRequest({1, 2, 1e-5, 1e-8, {}});
+    ToleranceBar view(desk.context);
     facts.setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
-    const auto* model = tableOf(view);
-    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
-                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
-    QCOMPARE(model->rowCount(), 2);
-    QCOMPARE(cell(model, 1, 0), QStringLiteral("a⟨U+202E⟩b"));
     QVERIFY(view.findChild<QLabel*>(QStringLiteral("compare_verdict"))->text().contains(QStringLiteral("step 1")));
     QSignalSpy notes(&desk.wishes, &Wishes::status);
     std::vector<CompareRequest> asked;
@@ -494,19 +491,68 @@ class CompareTest : public QObject {
     QCOMPARE(asked[0].atol, 1e-8);
   }
 
-  void timesSwitchBetweenTheirTables() {
+  void settingsThatDifferAreRowsAndNoneIsASentence() {
     Desk desk;
-    CompareTimesView view(desk.context);
+    CompareSettingsPage view(desk.context);
     desk.store.project().setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
     const auto* model = tableOf(view);
-    QCOMPARE(cell(model, 0, 0), QStringLiteral("MatMul  forward"));
-    auto* which = view.findChild<QComboBox*>(QStringLiteral("compare_times_which"));
-    which->setCurrentIndex(3);
-    QTest::qWait(1);
-    QCOMPARE(cell(model, 0, 0), QStringLiteral("planned"));
-    which->setCurrentIndex(2);  // the build was not recorded
-    QTest::qWait(1);
-    QCOMPARE(cell(model, 0, 0), QStringLiteral("not recorded"));
+    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QCOMPARE(model->rowCount(), 2);
+    QCOMPARE(cell(model, 1, 0), QStringLiteral("a⟨U+202E⟩b"));
+    QVERIFY(view.emptyText().isEmpty());
+    RunComparison same = madeComparison();
+    same.options.clear();
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(same), {});
+    QVERIFY(view.emptyText().contains(QStringLiteral("same in both runs")));
+  }
+
+  void timesAreOneTableAPage() {
+    Desk desk;
+    CompareTimesPage operators(desk.context, Times::kOperators), build(desk.context, Times::kBuild),
+        memory(desk.context, Times::kMemory);
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
+    QCOMPARE(cell(tableOf(operators), 0, 0), QStringLiteral("MatMul  forward"));
+    QCOMPARE(cell(tableOf(memory), 0, 0), QStringLiteral("planned"));
+    QVERIFY(operators.emptyText().isEmpty() && memory.emptyText().isEmpty());
+    QVERIFY(build.emptyText().contains(QStringLiteral("Neither run recorded")));
+  }
+
+  // One view: the pair and the verdict stand above every page, and what a page lacks it says in its own place.
+  void aPageComesToTheFrontUnderThePair() {
+    Desk desk;
+    CompareView view(desk.context);
+    view.resize(900, 500);
+    view.show();
+    auto& facts = desk.store.project();
+    facts.setCompareRequest({1, 2, 1e-5, 1e-8, {}});
+    facts.setRuns({entry(1, 3), entry(2, 3)});
+    facts.setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
+    auto* bar = view.findChild<QTabBar*>(QStringLiteral("compare_pages"));
+    auto* empty = view.findChild<QLabel*>(QStringLiteral("compare_empty"));
+    QStringList titles;
+    for (int i = 0; i < bar->count(); ++i) {
+      QTest::mouseClick(bar, Qt::LeftButton, {}, bar->tabRect(i).center());
+      titles << bar->tabText(i);
+      QVERIFY2(view.findChild<QComboBox*>(QStringLiteral("compare_a"))->isVisible(), qPrintable(titles.back()));
+      QVERIFY2(view.findChild<QLabel*>(QStringLiteral("compare_verdict"))->text().contains(QStringLiteral("step 1")),
+               qPrintable(titles.back()));
+      const View* front = view.findChild<View*>(view.saveState());
+      QVERIFY2(front && front->title() == titles.back(), qPrintable(titles.back()));
+      QCOMPARE(front->isVisible(), titles.back() != u"Build");
+      QCOMPARE(empty->isVisible(), titles.back() == u"Build");
+    }
+    QCOMPARE(titles, (QStringList{"Runs", "Settings", "First divergence", "Operators", "Phases", "Build", "Memory"}));
+    // The page in front is what is remembered; one that there is not changes nothing.
+    view.restoreState(QStringLiteral("compare_numbers"));
+    QCOMPARE(bar->tabText(bar->currentIndex()), QStringLiteral("First divergence"));
+    QVERIFY2(view.headerText().contains(QStringLiteral("3 outside")), qPrintable(view.headerText()));
+    view.restoreState(QStringLiteral("divergence"));
+    QCOMPARE(view.saveState(), QStringLiteral("compare_numbers"));
+    // While the runs are read again, the page says so.
+    facts.setCompareRequest({2, 1, 1e-5, 1e-8, {}});
+    facts.setRunComparison(nullptr, QStringLiteral("run '2': not in this project"));
+    QVERIFY(empty->isVisible() && empty->text().contains(QStringLiteral("run '2'")));
   }
 
   void aRowOfRunsGoesIntoThePair() {

@@ -19,6 +19,7 @@
 #include "views/common/row_table.h"
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
+#include "views/compare/compare_view.h"
 #include "views/open_dialog/set_up_dialog.h"
 #include "views/tensors/statistics_panel.h"
 
@@ -477,8 +478,11 @@ class JourneyTest : public QObject {
     const auto* note = w.view(QStringLiteral("compare"))->findChild<QLabel*>(QStringLiteral("compare_note"));
     QVERIFY(w.loop().wait([&] { return note->text().contains(QStringLiteral("A recorded, B walked")); }));
     QVERIFY(note->isVisible());
-    for (const char* id : {"compare", "compare_times"}) {
-      const auto* model = w.view(QLatin1String(id))->findChild<RowTableModel*>();
+    for (const char* id : {"compare_both", "compare_operators"}) {
+      auto* compare = qobject_cast<CompareView*>(w.view(QStringLiteral("compare")));
+      w.loop().act([&] { compare->showPage(QLatin1String(id)); });
+      QVERIFY(w.settled());
+      const auto* model = compare->findChild<View*>(QLatin1String(id))->findChild<RowTableModel*>();
       QVERIFY(model && model->rowCount() > 4);
       for (int r = 0; r < model->rowCount(); ++r) {
         const auto& row = model->row(r).cells;

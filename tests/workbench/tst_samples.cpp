@@ -14,6 +14,7 @@
 #include "views/common/details.h"
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
+#include "views/compare/compare_view.h"
 
 using namespace stepscope;
 
@@ -185,14 +186,16 @@ class SamplesTest : public QObject {
       w->applyLayout(QStringLiteral("Compare"));
     });
     const auto firstOf = [&](const char* view, int column) {
-      const auto* table = w.view(QLatin1String(view))->findChild<QTableView*>();
+      auto* compare = qobject_cast<CompareView*>(w.view(QStringLiteral("compare")));
+      compare->showPage(QLatin1String(view));
+      const auto* table = compare->findChild<View*>(QLatin1String(view))->findChild<QTableView*>();
       return table && table->model()->rowCount() > 0 ? table->model()->index(0, column).data().toString() : QString();
     };
-    QVERIFY(w.loop().wait([&] { return firstOf("compare_options", 0) == u"lr"; }));
-    QCOMPARE(firstOf("compare_options", 1), QStringLiteral("0.05"));
-    QCOMPARE(firstOf("compare_options", 2), QStringLiteral("0.2"));
+    QVERIFY(w.loop().wait([&] { return firstOf("compare_settings", 0) == u"lr"; }));
+    QCOMPARE(firstOf("compare_settings", 1), QStringLiteral("0.05"));
+    QCOMPARE(firstOf("compare_settings", 2), QStringLiteral("0.2"));
     // Step 0 is before the first update; the losses part in step 1.
-    QVERIFY(w.loop().wait([&] { return firstOf("divergence", 0) == u"1"; }));
+    QVERIFY(w.loop().wait([&] { return firstOf("compare_numbers", 0) == u"1"; }));
     w.picture(QStringLiteral("two-runs"));
   }
 };

@@ -46,6 +46,11 @@ QAbstractItemModel* tableOf(WindowDriver& w, const char* view) {
   return w.view(QLatin1String(view))->findChild<QTableView*>()->model();
 }
 
+// A page of Compare, brought to the front by its command.
+View* pageOf(WindowDriver& w, const char* id) {
+  return w.act(id) ? w->board().find(QStringLiteral("compare"))->findChild<View*>(QLatin1String(id)) : nullptr;
+}
+
 int rowWith(const QAbstractItemModel* model, int column, const QString& text) {
   for (int r = 0; r < model->rowCount(); ++r) {
     if (model->index(r, column).data().toString() == text) return r;
@@ -91,8 +96,8 @@ class TwoRunsTest : public QObject {
       w->setProjectPath(project);
       w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
       QVERIFY_DONE(train(w, {{"lr", "0.01"}, {"clip-grad-norm", "1"}, {"threads", "1"}}), w);
-      auto* divergence = w.view(QStringLiteral("divergence"));
-      QVERIFY(w.loop().wait([&] { return divergence->emptyText().contains(QStringLiteral("New run from step 0")); }));
+      auto* compare = w.view(QStringLiteral("compare"));
+      QVERIFY(w.loop().wait([&] { return compare->emptyText().contains(QStringLiteral("New run from step 0")); }));
       QVERIFY_DONE(train(w, {{"lr", "0.5"}, {"clip-grad-norm", "1"}, {"threads", "1"}}), w);
       w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
 
@@ -104,7 +109,8 @@ class TwoRunsTest : public QObject {
       QVERIFY(!c.ops.empty() && !c.stepPhases.empty() && !c.buildPhases.empty());
 
       // What was set otherwise.
-      const auto* options = tableOf(w, "compare_options");
+      const auto* options = pageOf(w, "compare_settings")->findChild<QTableView*>()->model();
+      QVERIFY(w.loop().wait([&] { return options->rowCount() > 0; }));
       const int rate = rowWith(options, 0, QStringLiteral("lr"));
       QVERIFY(rate >= 0);
       QCOMPARE(options->index(rate, 1).data().toString().toDouble(), 0.01);
@@ -112,7 +118,9 @@ class TwoRunsTest : public QObject {
 
       // The first loss comes before the first update. Its row selects the loss in every view.
       QVERIFY(c.first && c.statistics > 0);
-      auto* table = w.view(QStringLiteral("divergence"))->findChild<QTableView*>();
+      auto* divergence = pageOf(w, "compare_numbers");
+      auto* table = divergence->findChild<QTableView*>();
+      QVERIFY(w.loop().wait([&] { return table->model()->rowCount() > 0; }));
       const int loss = rowWith(table->model(), 2, QStringLiteral("loss"));
       QVERIFY(loss >= 0);
       QCOMPARE(table->model()->index(loss, 0).data().toString(), QStringLiteral("1"));
@@ -128,8 +136,8 @@ class TwoRunsTest : public QObject {
       QVERIFY(w->store().graph()->value(w->selection().selection().value)->trained());
 
       // An operator of the table selects its first instruction.
-      auto* times = w.view(QStringLiteral("compare_times"))->findChild<QTableView*>();
-      QVERIFY(times->model()->rowCount() > 5);
+      auto* times = pageOf(w, "compare_operators")->findChild<QTableView*>();
+      QVERIFY(w.loop().wait([&] { return times->model()->rowCount() > 5; }));
       QString clicked;  // the rows may be sorted anew when more of the run arrives
       w.loop().act([&] {
         const QModelIndex row = times->model()->index(0, 0);
@@ -140,7 +148,7 @@ class TwoRunsTest : public QObject {
       QVERIFY2(instruction && clicked.startsWith(QString::fromStdString(instruction->op())), qPrintable(clicked));
 
       // A tolerance that forgives everything.
-      auto* rtol = w.view(QStringLiteral("compare_options"))->findChild<QLineEdit*>(QStringLiteral("compare_rtol"));
+      auto* rtol = compare->findChild<QLineEdit*>(QStringLiteral("compare_rtol"));
       w.loop().act([&] {
         rtol->setText(QStringLiteral("1e9"));
         emit rtol->editingFinished();
@@ -151,7 +159,7 @@ class TwoRunsTest : public QObject {
       QVERIFY(divergence->emptyText().contains(QStringLiteral("No divergence")));
 
       // The other way round.
-      auto* swap = w.view(QStringLiteral("compare"))->findChild<QAbstractButton*>(QStringLiteral("compare_swap"));
+      auto* swap = compare->findChild<QAbstractButton*>(QStringLiteral("compare_swap"));
       w.loop().act([&] { swap->click(); });
       QVERIFY(compared(w, 2, 1));
 

@@ -85,7 +85,7 @@ QString noneText(const ProjectFacts& facts) {
   if (facts.comparing()) return QStringLiteral("Reading two runs …");
   if (!facts.compareError().isEmpty()) return QStringLiteral("The runs cannot be compared.\n%1").arg(facts.compareError());
   const auto runs = facts.runs().size() + facts.otherRuns().size();
-  if (runs >= 2) return QStringLiteral("Pick two runs in Compare, or in Runs with the menu of a row.");
+  if (runs >= 2) return QStringLiteral("Choose run A and run B above, or in Runs with the menu of a row.");
   if (facts.projectPath().isEmpty())
     return QStringLiteral(
         "No runs to compare.\nOpen a model (Ctrl+O) and train it: every build records a run. Or open a project (.stepscope) "

@@ -2,8 +2,6 @@
 #include "views/compare/compare_view.h"
 
 #include <QHBoxLayout>
-#include <QHeaderView>
-#include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -11,6 +9,10 @@
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/compare/compare_rows.h"
+#include "views/compare/numbers_page.h"
+#include "views/compare/settings_page.h"
+#include "views/compare/times_page.h"
+#include "views/compare/tolerance_bar.h"
 
 namespace stepscope {
 namespace {
@@ -49,15 +51,8 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
       a_(new QComboBox),
       b_(new QComboBox),
       swap_(new QToolButton),
-      error_(new QLabel),
       note_(new QLabel),
-      model_(new RowTableModel({{QString(), QStringLiteral("What is compared"), false, 10},
-                                {QStringLiteral("A"), QStringLiteral("Run A"), true, 9},
-                                {QStringLiteral("B"), QStringLiteral("Run B"), true, 9},
-                                {QStringLiteral("B − A"), QStringLiteral("Difference"), true, 8}},
-                               this)),
-      table_(new RowTableView),
-      curves_(new CompareCurves) {
+      pages_(new ComparePages) {
   const Metrics m = Metrics::current();
   auto* line = new QHBoxLayout(controls_);
   line->setContentsMargins(0, 0, 0, 0);
@@ -97,12 +92,6 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
     connect(list, &QComboBox::activated, this, &CompareView::pick);
   }
   column->addLayout(pair);
-  error_->setTextFormat(Qt::PlainText);
-  error_->setWordWrap(true);
-  error_->setProperty("role", "error");
-  error_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
-  error_->hide();
-  column->addWidget(error_);
   note_->setTextFormat(Qt::PlainText);
   note_->setWordWrap(true);
   note_->setProperty("role", "warn");
@@ -110,29 +99,14 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   note_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
   note_->hide();
   column->addWidget(note_);
-  auto* rule = new QFrame;
-  rule->setProperty("role", "line");
-  rule->setFixedHeight(1);
-  column->addWidget(rule);
-  auto* halves = new QSplitter(Qt::Horizontal);
-  halves->setHandleWidth(1);
-  halves->setChildrenCollapsible(false);
-  table_->setModel(model_);
-  table_->horizontalHeader()->setStretchLastSection(false);
-  for (const int column : {1, 2, 3}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
-  table_->sizeColumns(model_->columns());
-  table_->setObjectName(QStringLiteral("compare_summary"));
-  table_->setAccessibleName(QStringLiteral("Both runs"));
-  table_->setContextMenuPolicy(Qt::NoContextMenu);
-  table_->setMinimumWidth(14 * m.unit);
-  curves_->setMinimumWidth(14 * m.unit);
-  halves->addWidget(table_);
-  halves->addWidget(curves_);
-  // The numbers need their place whole; curves can be of any width.
-  halves->setStretchFactor(0, 1);
-  halves->setStretchFactor(1, 1);
-  halves->setSizes({34 * m.unit, 21 * m.unit});
-  column->addWidget(halves, 1);
+  column->addWidget(new ToleranceBar(context));
+  auto* runs = new CompareRunsPage(context);
+  pages_->add(runs);
+  pages_->add(new CompareSettingsPage(context));
+  pages_->add(new CompareNumbersPage(context));
+  for (const Times table : {Times::kOperators, Times::kStepPhases, Times::kBuild, Times::kMemory})
+    pages_->add(new CompareTimesPage(context, table));
+  column->addWidget(pages_, 1);
 
   connect(swap_, &QToolButton::clicked, this, [this] {
     CompareRequest request = store().project().compareRequest();
@@ -140,7 +114,11 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
     if (request.complete()) ask(request);
   });
   connect(other_, &QPushButton::clicked, this, [this] { emit wishes().openOtherProject(); });
-  connect(logarithmic_, &QToolButton::toggled, curves_, &CompareCurves::setLogarithmic);
+  connect(logarithmic_, &QToolButton::toggled, runs, &CompareRunsPage::setLogarithmic);
+  connect(pages_, &ComparePages::frontChanged, this, [this, runs] {
+    logarithmic_->setVisible(pages_->front() == runs);
+    emit headerChanged();
+  });
   connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareView::fillRuns);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &CompareView::fillRuns);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareView::showResult);
@@ -153,10 +131,12 @@ QString CompareView::headerText() const {
   if (facts.comparing()) return QStringLiteral("reading …");
   if (!facts.runComparison()) return {};
   const RunComparison& c = *facts.runComparison();
-  if (c.both == 0) return QStringLiteral("no step in both");
-  return c.first       ? QStringLiteral("part at step %1").arg(format::count(c.first->step))
-         : c.both == 1 ? QStringLiteral("1 step agrees")
-                       : QStringLiteral("%1 steps agree").arg(format::count(c.both));
+  const QString pair = c.both == 0   ? QStringLiteral("no step in both")
+                       : c.first     ? QStringLiteral("part at step %1").arg(format::count(c.first->step))
+                       : c.both == 1 ? QStringLiteral("1 step agrees")
+                                     : QStringLiteral("%1 steps agree").arg(format::count(c.both));
+  const QString page = pages_->front()->emptyText().isEmpty() ? pages_->front()->headerText() : QString();
+  return page.isEmpty() ? pair : pair + QStringLiteral(" · ") + page;
 }
 
 QString CompareView::emptyText() const {
@@ -223,8 +203,6 @@ void CompareView::showResult() {
   a_->setCurrentIndex(placeOf(*a_, request.a, {}));
   b_->setCurrentIndex(placeOf(*b_, request.b, request.otherProject));
   swap_->setEnabled(request.complete() && request.otherProject.isEmpty());
-  error_->setVisible(!facts.compareError().isEmpty());
-  error_->setText(facts.compareError());
   const auto& result = facts.runComparison();
   const PairTimes times = result ? RunTimes::of(store().project()).pair(result->request) : PairTimes();
   QStringList notes;
@@ -232,8 +210,6 @@ void CompareView::showResult() {
   notes.removeAll(QString());
   note_->setText(notes.join('\n'));
   note_->setVisible(!note_->text().isEmpty());
-  model_->setRows(result ? summaryRows(*result, times) : std::vector<TableRow>());
-  curves_->setComparison(result);
   emit headerChanged();
   emit emptyChanged();
 }

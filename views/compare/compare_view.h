@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Two runs of the project side by side: which they are, how they went, their losses over each other.
+// Two runs of the project compared: which they are, whether they agree, and pages with what parts them.
 #pragma once
 
 #include <QComboBox>
@@ -8,7 +8,8 @@
 #include <QToolButton>
 
 #include "views/common/row_table.h"
-#include "views/compare/compare_curves.h"
+#include "views/compare/compare_pages.h"
+#include "views/compare/runs_page.h"
 
 namespace stepscope {
 
@@ -20,7 +21,14 @@ class CompareView : public View {
   QString headerText() const override;
   QWidget* headerWidget() override { return controls_; }
   QString emptyText() const override;
-  void fitAll() override { curves_->fit(); }
+  void find() override { pages_->front()->find(); }
+  void fitAll() override { pages_->front()->fitAll(); }
+  QString saveState() const override { return pages_->front()->objectName(); }
+  void restoreState(const QString& state) override { pages_->show(state); }
+
+  // Brings a page to the front: "compare_both", "compare_settings", "compare_numbers", "compare_operators",
+  // "compare_phases", "compare_build", "compare_memory".
+  void showPage(const QString& id) { pages_->show(id); }
 
  protected:
   void showEvent(QShowEvent* event) override;
@@ -36,11 +44,8 @@ class CompareView : public View {
   QPushButton* other_;
   QComboBox *a_, *b_;
   QToolButton* swap_;
-  QLabel* error_;
   QLabel* note_;  // why times say little, and why bits may differ
-  RowTableModel* model_;
-  RowTableView* table_;
-  CompareCurves* curves_;
+  ComparePages* pages_;
   CompareRequest proposed_;  // the pair that the view chose by itself
 };
 

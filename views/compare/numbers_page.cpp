@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/divergence/divergence_view.h"
+#include "views/compare/numbers_page.h"
 
 #include "views/common/comparison_cells.h"
 #include "views/common/format.h"
-#include "views/divergence/divergence_rows.h"
+#include "views/compare/divergence_rows.h"
 
 namespace stepscope {
 
-DivergenceView::DivergenceView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("divergence"), QStringLiteral("First divergence"), divergenceColumns(), parent) {
+CompareNumbersPage::CompareNumbersPage(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("compare_numbers"), QStringLiteral("First divergence"), divergenceColumns(),
+                 parent) {
   setFilterPlaceholder(QStringLiteral("Filter by step, quantity or value"));
-  connect(&store().project(), &ProjectFacts::comparisonChanged, this, &DivergenceView::refillLater);
-  connect(&store().project(), &ProjectFacts::runsChanged, this, &DivergenceView::emptyChanged);
-  connect(&store(), &SnapshotStore::graphChanged, this, &DivergenceView::refillLater);
+  connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareNumbersPage::refillLater);
+  connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareNumbersPage::emptyChanged);
+  connect(&store(), &SnapshotStore::graphChanged, this, &CompareNumbersPage::refillLater);
 }
 
-QString DivergenceView::headerText() const {
+QString CompareNumbersPage::headerText() const {
   const auto& result = store().project().runComparison();
   if (!result || result->outside == 0) return {};
   const auto shown = static_cast<std::int64_t>(result->divergences.size());
@@ -24,7 +25,7 @@ QString DivergenceView::headerText() const {
   return shown < result->outside ? QStringLiteral("first %1 of %2").arg(format::count(shown), text) : text;
 }
 
-QString DivergenceView::emptyText() const {
+QString CompareNumbersPage::emptyText() const {
   const auto& result = store().project().runComparison();
   if (!result) return comparison::noneText(store().project());
   if (result->outside > 0) return {};
@@ -45,7 +46,7 @@ QString DivergenceView::emptyText() const {
   return agree + '\n' + first + more;
 }
 
-void DivergenceView::refill() {
+void CompareNumbersPage::refill() {
   const auto& result = store().project().runComparison();
   setRows(result ? divergenceRows(*result, store().graph().get()) : std::vector<TableRow>());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/divergence/divergence_rows.h"
+#include "views/compare/divergence_rows.h"
 
 #include <QObject>
 #include <cmath>

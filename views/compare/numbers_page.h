@@ -6,11 +6,11 @@
 
 namespace stepscope {
 
-class DivergenceView : public TablePanel {
+class CompareNumbersPage : public TablePanel {
   Q_OBJECT
 
  public:
-  explicit DivergenceView(const ViewContext& context, QWidget* parent = nullptr);
+  explicit CompareNumbersPage(const ViewContext& context, QWidget* parent = nullptr);
   QString headerText() const override;
   QString emptyText() const override;
 

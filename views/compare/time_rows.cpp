@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/compare_times/time_rows.h"
+#include "views/compare/time_rows.h"
 
 #include <QObject>
 #include <map>
