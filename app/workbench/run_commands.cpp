@@ -19,6 +19,7 @@ RunCommands::RunCommands(const WindowParts& parts) : parts_(parts), session_(par
   connectRuns();
   // A worker that dies while nothing is asked of it changes nothing else.
   connect(&parts_.store, &SnapshotStore::workerChanged, this, &RunCommands::update);
+  connect(&parts_.store.findings().recomputeStudy(), &Study::changed, this, &RunCommands::update);
 }
 
 void RunCommands::connectSteps() {
@@ -99,7 +100,7 @@ void RunCommands::update() {
     enable(id, free);
   for (const char* id : {"step_back", "step_phase_back", "run_back"}) enable(id, free && p.in_step() && p.instruction() > 0);
   enable("run", model);
-  enable("stop", moving);
+  enable("stop", moving || parts_.store.findings().recomputeStudy().running());
   enable("run_here", free && selected);
   enable("abandon", free && p.in_step());
   enable("rewind", free && p.step() > 0);

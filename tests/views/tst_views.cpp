@@ -3,6 +3,7 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QListView>
+#include <QSignalSpy>
 #include <QTest>
 #include <cmath>
 #include <limits>
@@ -18,6 +19,7 @@
 #include "views/common/selection.h"
 #include "views/common/sharing.h"
 #include "views/common/snapshot_store.h"
+#include "views/common/study_bar.h"
 #include "views/common/tokens.h"
 #include "views/common/turns.h"
 #include "views/instructions/instruction_filter.h"
@@ -449,6 +451,51 @@ class ViewsTest : public QObject {
     QCOMPARE(plan->root(0), -1);
     QCOMPARE(plan->instruction(0)->inputs(0).buffer(), -1);
     QVERIFY(plan->buffer(5) == nullptr);
+  }
+
+  // One part for every view that asks for a study: start, cancel, what is done, how far, and why there is no answer.
+  void aStudyIsStartedFollowedAndCancelledByItsBar() {
+    StudyOf<snapshot::LedgerReport> study;
+    Wishes wishes;
+    StudyBar bar("sample", study, wishes,
+                 {QStringLiteral("Measure"), QStringLiteral("begins"), QStringLiteral("ends"), QStringLiteral("Steps"),
+                  QStringLiteral("Warming up …")});
+    connect(&study, &Study::changed, &bar, [&] { bar.follow(true); });
+    bar.follow(true);
+    QSignalSpy started(&bar, &StudyBar::startWanted), commands(&wishes, &Wishes::command);
+    const auto line = [&](const char* id) { return bar.findChild<QLabel*>(QLatin1String(id)); };
+    auto* progress = bar.findChild<QProgressBar*>(QStringLiteral("sample_progress"));
+    QVERIFY(bar.isHidden());
+    bar.button()->click();
+    QCOMPARE(started.count(), 1);
+    study.begin();
+    QCOMPARE(bar.button()->text(), QStringLiteral("Cancel"));
+    QCOMPARE(line("sample_what")->text(), QStringLiteral("Warming up …"));
+    QVERIFY(!bar.isHidden() && progress->maximum() == 0);
+    study.setProgress(QStringLiteral("a\u202Eb"), 3, 0);
+    QCOMPARE(line("sample_what")->text(), QStringLiteral("a⟨U+202E⟩b (3 so far)"));
+    study.setProgress(QStringLiteral("steps"), 3, 12);
+    QCOMPARE(line("sample_what")->text(), QStringLiteral("3 of 12: steps"));
+    QCOMPARE(progress->maximum(), 12);
+    QCOMPARE(progress->value(), 3);
+    // What runs is cancelled, also where another could not begin.
+    bar.follow(false);
+    bar.button()->click();
+    QCOMPARE(started.count(), 1);
+    QCOMPARE(commands.count(), 1);
+    QCOMPARE(commands[0][0].toString(), QStringLiteral("stop"));
+    study.finish(QStringLiteral("ledger: cancelled"));
+    QVERIFY(!bar.isHidden() && progress->isHidden() && line("sample_what")->isHidden());
+    QCOMPARE(line("sample_problem")->text(), QStringLiteral("ledger: cancelled"));
+    // What is wrong with the fields comes first.
+    bar.follow(false, QStringLiteral("memory 'x': no size"));
+    QCOMPARE(line("sample_problem")->text(), QStringLiteral("memory 'x': no size"));
+    QVERIFY(!bar.button()->isEnabled());
+    bar.press();
+    QCOMPARE(started.count(), 1);
+    study.begin();
+    study.finish({});
+    QVERIFY(bar.isHidden());
   }
 };
 

@@ -7,7 +7,6 @@
 #include "views/common/details.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
-#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -24,18 +23,16 @@ QString errorOf(double error, const std::string& what) {
 
 BisectView::BisectView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("bisect"), QStringLiteral("Cause of a difference"), parent),
-      start_(new QPushButton),
-      what_(textLine("muted", "bisect_what")),
-      problem_(textLine("error", "bisect_problem")),
-      bar_(new QProgressBar),
+      bar_(new StudyBar("bisect", store().findings().bisect(), wishes(),
+                        {QStringLiteral("Find the cause"),
+                         QStringLiteral("Compares the present step with one in float32 where every optimisation is off and "
+                                        "every kernel is the reference. A build and a step for each set of options that is "
+                                        "tried; the run stays where it is, Esc cancels"),
+                         QStringLiteral("Ends it; what was found before stays (Esc)"),
+                         QStringLiteral("Sets of options are being tried"), QStringLiteral("Running the reference …")})),
       page_(new Details) {
   const Metrics m = Metrics::current();
-  start_->setObjectName(QStringLiteral("bisect_start"));
-  bar_->setObjectName(QStringLiteral("bisect_progress"));
-  bar_->setAccessibleName(QStringLiteral("Sets of options are being tried"));
-  bar_->setTextVisible(false);
-  bar_->setFixedHeight(std::max(4, m.unit / 3));
-  bar_->setRange(0, 0);
+  bar_->button()->setObjectName(QStringLiteral("bisect_start"));
   page_->setObjectName(QStringLiteral("bisect_finding"));
   page_->setAccessibleName(QStringLiteral("What makes numbers differ"));
   auto* all = new QVBoxLayout(this);
@@ -45,18 +42,13 @@ BisectView::BisectView(const ViewContext& context, QWidget* parent)
   top->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
   top->setSpacing(qRound(0.35 * m.unit));
   auto* buttons = new QHBoxLayout;
-  buttons->addWidget(start_);
+  buttons->addWidget(bar_->button());
   buttons->addStretch(1);
   top->addLayout(buttons);
-  for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, problem_}) top->addWidget(each);
+  top->addWidget(bar_);
   all->addLayout(top);
   all->addWidget(page_, 1);
-  connect(start_, &QPushButton::clicked, this, [this] {
-    if (store().findings().bisect().running())
-      emit wishes().command(QStringLiteral("stop"));
-    else
-      emit wishes().bisect();
-  });
+  connect(bar_, &StudyBar::startWanted, this, [this] { emit wishes().bisect(); });
   connect(page_, &Details::selected, this, [this](const Selection& target) { selection().select(target); });
   connect(&store().findings().bisect(), &Study::changed, this, &BisectView::follow);
   connect(&store(), &SnapshotStore::planChanged, this, &BisectView::follow);
@@ -76,22 +68,7 @@ QString BisectView::emptyText() const {
 void BisectView::follow() {
   const auto& study = store().findings().bisect();
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
-  start_->setEnabled(alive);
-  start_->setText(study.running() ? QStringLiteral("Cancel") : QStringLiteral("Find the cause"));
-  start_->setToolTip(
-      study.running() ? QStringLiteral("Ends it; what was found before stays (Esc)")
-                      : QStringLiteral("Compares the present step with one in float32 where every optimisation is off and "
-                                       "every kernel is the reference. A build and a step for each set of options that is "
-                                       "tried; the run stays where it is, Esc cancels"));
-  bar_->setVisible(study.running());
-  say(what_,
-      study.running() ? study.what().isEmpty() ? QStringLiteral("Running the reference …")
-                        : study.done() > 0
-                            ? QStringLiteral("%1 (%2 so far)").arg(format::visible(study.what())).arg(study.done())
-                            : format::visible(study.what())
-                      : QString(),
-      QStringLiteral("muted"));
-  say(problem_, format::visible(study.problem()), QStringLiteral("error"));
+  bar_->follow(alive);
   if (study.running()) return;
   if (study.report()) return showFinding(*study.report());
   page_->begin();

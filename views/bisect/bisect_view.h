@@ -3,11 +3,8 @@
 // with a button here, or beside a proof that failed.
 #pragma once
 
-#include <QLabel>
-#include <QProgressBar>
-#include <QPushButton>
-
 #include "engine/snapshot/lab.pb.h"
+#include "views/common/study_bar.h"
 #include "views/common/view.h"
 
 namespace stepscope {
@@ -25,9 +22,7 @@ class BisectView : public View {
   void follow();
   void showFinding(const snapshot::BisectFinding& finding);
 
-  QPushButton* start_;
-  QLabel *what_, *problem_;
-  QProgressBar* bar_;
+  StudyBar* bar_;
   Details* page_;
 };
 

@@ -26,11 +26,13 @@ CapacityView::CapacityView(const ViewContext& context, QWidget* parent)
       most_(new QSpinBox),
       memory_(new QLineEdit),
       recompute_(new QCheckBox(QStringLiteral("With recompute"))),
-      plan_(new QPushButton),
       summary_(textLine("", "capacity_summary")),
-      problem_(textLine("error", "capacity_problem")),
-      what_(textLine("muted", "capacity_what")),
-      bar_(new QProgressBar),
+      bar_(new StudyBar("capacity", store().findings().capacity(), wishes(),
+                        {QStringLiteral("Plan"),
+                         QStringLiteral("Plans the step for many extents, without running any; Esc cancels"),
+                         QStringLiteral("Ends it; the answer before stays (Esc)"),
+                         QStringLiteral("Plans are being made"),
+                         {}})),
       plot_(new FrontierPlot) {
   setFilterPlaceholder(QStringLiteral("Filter plans"));
   body()->insertWidget(0, makeTop());
@@ -39,8 +41,8 @@ CapacityView::CapacityView(const ViewContext& context, QWidget* parent)
     if (!store().findings().capacity().running()) refillLater();
     follow();
   });
-  connect(plan_, &QPushButton::clicked, this, &CapacityView::plan);
-  connect(memory_, &QLineEdit::returnPressed, this, &CapacityView::plan);
+  connect(bar_, &StudyBar::startWanted, this, &CapacityView::plan);
+  connect(memory_, &QLineEdit::returnPressed, bar_, &StudyBar::press);
   connect(memory_, &QLineEdit::textChanged, this, &CapacityView::follow);
   connect(&store(), &SnapshotStore::modelChanged, this, &CapacityView::takeModel);
   connect(&store(), &SnapshotStore::planChanged, this, &CapacityView::follow);
@@ -73,20 +75,15 @@ QWidget* CapacityView::makeTop() {
   recompute_->setToolTip(
       QStringLiteral("Where the step does not fit: also the smallest recompute with which it does. Takes longer"));
   recompute_->setChecked(true);
-  plan_->setObjectName(QStringLiteral("capacity_plan"));
-  bar_->setObjectName(QStringLiteral("capacity_progress"));
-  bar_->setAccessibleName(QStringLiteral("Plans are being made"));
-  bar_->setTextVisible(false);
-  bar_->setFixedHeight(std::max(4, m.unit / 3));
-  bar_->setRange(0, 0);
+  bar_->button()->setObjectName(QStringLiteral("capacity_plan"));
   auto* fields = new QHBoxLayout;
   fields->addWidget(dimension_);
   fields->addWidget(most_);
   fields->addWidget(memory_, 1);
   fields->addWidget(recompute_);
-  fields->addWidget(plan_);
+  fields->addWidget(bar_->button());
   rows->addLayout(fields);
-  for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, summary_, problem_}) rows->addWidget(each);
+  for (QWidget* each : std::initializer_list<QWidget*>{bar_, summary_}) rows->addWidget(each);
   return top;
 }
 
@@ -109,11 +106,6 @@ void CapacityView::takeModel() {
 }
 
 void CapacityView::plan() {
-  if (store().findings().capacity().running()) {
-    emit wishes().command(QStringLiteral("stop"));
-    return;
-  }
-  if (!plan_->isEnabled()) return;
   snapshot::GetCapacity question;
   question.set_dimension(dimension_->currentData().toString().toStdString());
   question.set_least(1);
@@ -131,12 +123,16 @@ void CapacityView::refill() {
   follow();
 }
 
+QString CapacityView::fault() const {
+  const QString asked = memory_->text().trimmed();
+  const auto bytes = format::bytesOf(asked);
+  if (asked.isEmpty() || (bytes && *bytes > 0)) return {};
+  return QStringLiteral("memory '%1': no size; expected one such as 24GiB or 755 MiB").arg(asked);
+}
+
 void CapacityView::follow() {
   const auto& study = store().findings().capacity();
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
-  const QString asked = memory_->text().trimmed();
-  const auto bytes = format::bytesOf(asked);
-  const bool sound = asked.isEmpty() || (bytes && *bytes > 0);
   const std::int64_t machine = store().machine() ? store().machine()->memory_bytes() : 0;
   memory_->setPlaceholderText(machine > 0 ? QStringLiteral("Memory: %1, this machine's").arg(format::bytes(machine))
                                           : QStringLiteral("Memory: this machine's"));
@@ -144,17 +140,8 @@ void CapacityView::follow() {
     field->setEnabled(alive && !study.running());
   const bool varies = !dimension_->currentData().toString().isEmpty();
   most_->setEnabled(most_->isEnabled() && varies);
-  plan_->setEnabled(alive && (sound || study.running()));
-  plan_->setText(study.running() ? QStringLiteral("Cancel") : QStringLiteral("Plan"));
-  plan_->setToolTip(study.running() ? QStringLiteral("Ends it; the answer before stays (Esc)")
-                                    : QStringLiteral("Plans the step for many extents, without running any; Esc cancels"));
-  bar_->setVisible(study.running());
-  say(what_, study.running() && !study.what().isEmpty() ? format::visible(study.what()) : QString(),
-      QStringLiteral("muted"));
-  say(problem_,
-      sound ? format::visible(study.problem())
-            : QStringLiteral("memory '%1': no size; expected one such as 24GiB or 755 MiB").arg(format::visible(asked)),
-      QStringLiteral("error"));
+  const QString wrong = fault();
+  bar_->follow(alive && wrong.isEmpty(), wrong);
   const auto& report = study.report();
   say(summary_, report ? capacity::summary(*report) : QString(), QString());
   summary_->setToolTip(

@@ -7,11 +7,10 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
-#include <QProgressBar>
-#include <QPushButton>
 #include <QSpinBox>
 
 #include "views/common/row_table.h"
+#include "views/common/study_bar.h"
 
 namespace stepscope {
 
@@ -32,7 +31,8 @@ class CapacityView : public TablePanel {
  private:
   QWidget* makeTop();
   void plan();
-  void follow();  // what stands around the points
+  QString fault() const;  // of what stands in the field of the memory; empty: none
+  void follow();          // what stands around the points
   void showPlot();
   void takeModel();
 
@@ -40,9 +40,8 @@ class CapacityView : public TablePanel {
   QSpinBox* most_;
   QLineEdit* memory_;
   QCheckBox* recompute_;
-  QPushButton* plan_;
-  QLabel *summary_, *problem_, *what_;
-  QProgressBar* bar_;
+  QLabel* summary_;
+  StudyBar* bar_;
   FrontierPlot* plot_;
 };
 

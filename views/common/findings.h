@@ -68,6 +68,8 @@ class Findings : public QObject {
     return recompute_;
   }  // nullptr until it was asked for
   const RecomputeAnswer& recomputeAnswer() const { return recomputeAnswer_; }
+  const Study& recomputeStudy() const { return recomputeStudy_; }  // that of the question under way
+  Study& recomputeStudy() { return recomputeStudy_; }
   const std::shared_ptr<const snapshot::PrecisionReport>& precision() const {
     return precision_;
   }                                                                      // of the newest study; nullptr before one
@@ -152,6 +154,7 @@ class Findings : public QObject {
     rowLosses_ = nullptr;
     setTensorComparison({});
     setRecompute(nullptr, {});
+    recomputeStudy_.finish({});
     precision_ = nullptr;
     setPrecision(nullptr, {});
     setOptionProof(nullptr);
@@ -180,6 +183,7 @@ class Findings : public QObject {
   std::shared_ptr<const snapshot::RowLosses> rowLosses_;
   std::shared_ptr<const snapshot::RecomputeReport> recompute_;
   RecomputeAnswer recomputeAnswer_;
+  Study recomputeStudy_;
   std::shared_ptr<const snapshot::PrecisionReport> precision_;
   QString precisionProblem_;
   bool studiesPrecision_ = false;

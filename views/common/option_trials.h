@@ -3,32 +3,23 @@
 // thread only.
 #pragma once
 
-#include <QObject>
-#include <QString>
-
 #include "engine/snapshot/lab.pb.h"
-#include "views/common/signal_rate.h"
+#include "views/common/study.h"
 
 namespace stepscope {
 
-class OptionTrials : public QObject {
+class OptionTrials : public Study {
   Q_OBJECT
 
  public:
-  explicit OptionTrials(QObject* parent = nullptr) : QObject(parent) {}
+  using Study::Study;
 
   // No trials before the first session. While one runs, those it has measured, in their order and without verdicts.
   const snapshot::TrialsReport& report() const { return report_; }
-  bool running() const { return running_; }
-  bool recorded() const { return recorded_; }          // read from a project
-  const QString& problem() const { return problem_; }  // why the newest session has no trials, hostile text
-  const QString& what() const { return what_; }        // is measured now, hostile text; empty: not known yet
-  qint64 done() const { return done_; }                // candidates that were begun, of
-  qint64 total() const { return total_; }              // so many; 0: not known yet
+  bool recorded() const { return recorded_; }  // read from a project
 
   void begin();
   void add(const snapshot::Trial& trial);
-  void setProgress(const QString& what, qint64 done, qint64 total);
   void end(snapshot::TrialsReport report);
   // The session has no answer. What it measured before stays, as of one that was cancelled; where it measured nothing the
   // one before stays.
@@ -36,15 +27,9 @@ class OptionTrials : public QObject {
   void showRecorded(snapshot::TrialsReport report);
   void clear();
 
- signals:
-  void changed();  // at most 30 times a second while a session runs
-
  private:
   snapshot::TrialsReport report_, before_;
-  bool running_ = false, recorded_ = false;
-  QString problem_, what_;
-  qint64 done_ = 0, total_ = 0;
-  SignalRate told_{[this] { emit changed(); }};
+  bool recorded_ = false;
 };
 
 }  // namespace stepscope

@@ -36,16 +36,17 @@ class Study : public QObject {
     total_ = total;
     told_.request();
   }
+  void finish(const QString& problem) {
+    running_ = false;
+    problem_ = problem;
+    told_.now();
+  }
 
  signals:
   void changed();  // at most 30 times a second while it runs
 
  protected:
-  void stop(const QString& problem) {
-    running_ = false;
-    problem_ = problem;
-    told_.now();
-  }
+  void tell() { told_.request(); }  // what was found so far grew
 
  private:
   bool running_ = false;
@@ -68,17 +69,17 @@ class StudyOf : public Study {
       report_ = std::move(report);
       recorded_ = false;
     }
-    stop(problem);
+    finish(problem);
   }
   void showRecorded(std::shared_ptr<const Report> report) {
     report_ = std::move(report);
     recorded_ = true;
-    stop({});
+    finish({});
   }
   void clear() {
     report_ = nullptr;
     recorded_ = false;
-    stop({});
+    finish({});
   }
 
  private:

@@ -23,14 +23,17 @@ constexpr int kMostAdviceRows = 5;  // that are seen without scrolling
 
 LedgerView::LedgerView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("ledger"), QStringLiteral("Ledger"), ledger::columns(ledger::By::kModule), parent),
-      measure_(new QPushButton),
+      bar_(new StudyBar("ledger", store().findings().ledger(), wishes(),
+                        {QStringLiteral("Measure"),
+                         QStringLiteral("Runs the present step a few times beside the run, which stays where it is, and "
+                                        "shows the one with the median time; Esc cancels"),
+                         QStringLiteral("Ends it; the ledger before stays (Esc)"),
+                         QStringLiteral("Steps that were measured"),
+                         {}})),
       confirm_(new QPushButton(QStringLiteral("Confirm by a trial"))),
       by_(new QComboBox),
       summary_(textLine("", "ledger_summary")),
-      problem_(textLine("error", "ledger_problem")),
-      what_(textLine("muted", "ledger_what")),
       noAdvice_(textLine("muted", "ledger_no_advice")),
-      bar_(new QProgressBar),
       bars_(new SpentBars),
       adviceModel_(new RowTableModel(ledger::adviceColumns(), this)),
       adviceTable_(new RowTableView) {
@@ -42,12 +45,7 @@ LedgerView::LedgerView(const ViewContext& context, QWidget* parent)
     if (!store().findings().ledger().running()) refillLater();
     follow();
   });
-  connect(measure_, &QPushButton::clicked, this, [this] {
-    if (store().findings().ledger().running())
-      emit wishes().command(QStringLiteral("stop"));
-    else
-      emit wishes().measureLedger();
-  });
+  connect(bar_, &StudyBar::startWanted, this, [this] { emit wishes().measureLedger(); });
   connect(by_, &QComboBox::currentIndexChanged, this, &LedgerView::refillLater);
   connect(confirm_, &QPushButton::clicked, this, &LedgerView::confirm);
   connect(adviceTable_, &QTableView::activated, this, &LedgerView::confirm);
@@ -64,24 +62,20 @@ QWidget* LedgerView::makeTop() {
   auto* rows = new QVBoxLayout(top);
   rows->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
   rows->setSpacing(qRound(0.35 * m.unit));
-  measure_->setObjectName(QStringLiteral("ledger_measure"));
+  bar_->button()->setObjectName(QStringLiteral("ledger_measure"));
   by_->setObjectName(QStringLiteral("ledger_by"));
   by_->setAccessibleName(QStringLiteral("Sum by"));
   by_->setToolTip(QStringLiteral("What the lines are summed by"));
-  for (QWidget* each : std::initializer_list<QWidget*>{measure_, by_})
+  for (QWidget* each : std::initializer_list<QWidget*>{bar_->button(), by_})
     each->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
   for (const ledger::By by : ledger::kAll) by_->addItem(ledger::title(by));
-  bar_->setObjectName(QStringLiteral("ledger_progress"));
-  bar_->setAccessibleName(QStringLiteral("Steps that were measured"));
-  bar_->setTextVisible(false);
-  bar_->setFixedHeight(std::max(4, m.unit / 3));
   auto* buttons = new QHBoxLayout;
-  buttons->addWidget(measure_);
+  buttons->addWidget(bar_->button());
   buttons->addWidget(by_);
   buttons->addWidget(summary_, 1);
   buttons->addStretch(0);
   rows->addLayout(buttons);
-  for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, problem_, bars_}) rows->addWidget(each);
+  for (QWidget* each : std::initializer_list<QWidget*>{bar_, bars_}) rows->addWidget(each);
   return top;
 }
 
@@ -168,19 +162,8 @@ void LedgerView::follow() {
   const auto& study = store().findings().ledger();
   const auto& report = study.report();
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
-  measure_->setVisible(!store().readOnly());
-  measure_->setEnabled(alive);
-  measure_->setText(study.running() ? QStringLiteral("Cancel") : QStringLiteral("Measure"));
-  measure_->setToolTip(study.running()
-                           ? QStringLiteral("Ends it; the ledger before stays (Esc)")
-                           : QStringLiteral("Runs the present step a few times beside the run, which stays where it is, and "
-                                            "shows the one with the median time; Esc cancels"));
-  bar_->setVisible(study.running());
-  bar_->setRange(0, static_cast<int>(std::clamp<qint64>(study.total(), 0, 1'000'000)));
-  bar_->setValue(static_cast<int>(std::clamp<qint64>(study.done(), 0, 1'000'000)));
-  say(what_, study.running() && !study.what().isEmpty() ? format::visible(study.what()) : QString(),
-      QStringLiteral("muted"));
-  say(problem_, format::visible(study.problem()), QStringLiteral("error"));
+  bar_->button()->setVisible(!store().readOnly());
+  bar_->follow(alive);
   QString text;
   QString role = QStringLiteral("muted");
   if (report) {

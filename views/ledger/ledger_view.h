@@ -6,10 +6,10 @@
 
 #include <QComboBox>
 #include <QLabel>
-#include <QProgressBar>
 #include <QPushButton>
 
 #include "views/common/row_table.h"
+#include "views/common/study_bar.h"
 #include "views/ledger/ledger_rows.h"
 
 namespace stepscope {
@@ -38,10 +38,10 @@ class LedgerView : public TablePanel {
   ledger::By by() const;
   const snapshot::LedgerAdvice* chosen() const;  // nullptr: none
 
-  QPushButton *measure_, *confirm_;
+  StudyBar* bar_;
+  QPushButton* confirm_;
   QComboBox* by_;
-  QLabel *summary_, *problem_, *what_, *noAdvice_;
-  QProgressBar* bar_;
+  QLabel *summary_, *noAdvice_;
   SpentBars* bars_;
   QWidget* advice_;
   RowTableModel* adviceModel_;

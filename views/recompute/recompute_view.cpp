@@ -8,7 +8,6 @@
 #include <QHeaderView>
 #include <QScrollArea>
 #include <QSortFilterProxyModel>
-#include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -26,20 +25,6 @@ namespace {
 
 constexpr int kAskAfterMs = 150, kRefreshAfterMs = 500;
 
-QLabel* line(QLabel* label, const char* role) {
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setProperty("role", role);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  label->hide();
-  return label;
-}
-
-void say(QLabel* label, const QString& text) {
-  label->setText(text);
-  label->setVisible(!text.isEmpty());
-}
-
 std::int64_t whole(double x) { return std::isfinite(x) ? static_cast<std::int64_t>(std::clamp(x, -9e18, 9e18)) : 0; }
 
 }  // namespace
@@ -53,17 +38,20 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
       slider_(new QSlider(Qt::Horizontal)),
       budgetText_(new QLineEdit),
       prediction_(new QLabel),
-      problem_(line(new QLabel, "error")),
-      proof_(line(new QLabel, "muted")),
-      kept_(line(new QLabel, "faint")),
+      bar_(new StudyBar(
+          "recompute", store().findings().recomputeStudy(), wishes(),
+          {QStringLiteral("Judge again"),
+           QStringLiteral("Asks the worker again: candidates, curve, and costs from the newest steps"),
+           QStringLiteral("Ends it; what was judged before stays (Esc)"), QStringLiteral("Candidates that were judged"),
+           QStringLiteral("Judging what may be computed again …")})),
+      proof_(textLine("muted", "recompute_proof")),
+      kept_(textLine("faint", "recompute_kept")),
       plan_(new QLineEdit),
       copy_(new QPushButton(QStringLiteral("Copy"))),
       reset_(new QPushButton(QStringLiteral("Reset"))),
-      apply_(new QPushButton(QStringLiteral("Apply"))),
-      refresh_(new QToolButton(this)) {
-  refresh_->setText(QStringLiteral("Judge again"));
-  refresh_->setToolTip(QStringLiteral("Asks the worker again: candidates, curve, and costs from the newest steps"));
-  refresh_->setObjectName(QStringLiteral("recompute_refresh"));
+      apply_(new QPushButton(QStringLiteral("Apply"))) {
+  bar_->button()->setObjectName(QStringLiteral("recompute_refresh"));
+  bar_->button()->hide();  // until it stands in the header
   auto* left = new QWidget;
   auto* column = new QVBoxLayout(left);
   column->setContentsMargins(0, 0, 0, 0);
@@ -101,7 +89,11 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   };
   connect(&store(), &SnapshotStore::planChanged, this, changed);
   connect(&store(), &SnapshotStore::stepsChanged, this, changed);
-  connect(&store(), &SnapshotStore::workerChanged, this, [this] { table_->setEmptyText(tableText()); });
+  connect(&store(), &SnapshotStore::workerChanged, this, [this] {
+    table_->setEmptyText(tableText());
+    followStudy();
+  });
+  connect(&store().findings().recomputeStudy(), &Study::changed, this, &RecomputeView::followStudy);
   connect(&store(), &SnapshotStore::optionsChanged, this, &RecomputeView::takeOptions);
   connect(&store().findings(), &Findings::recomputeChanged, this, &RecomputeView::takeReport);
   connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
@@ -109,7 +101,7 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
     const QString text = store().findings().optionProofText(&role);
     say(proof_, text, role);
   });
-  connect(refresh_, &QToolButton::clicked, this, [this] {
+  connect(bar_, &StudyBar::startWanted, this, [this] {
     stale_ = true;
     askAll();
   });
@@ -189,7 +181,7 @@ QWidget* RecomputeView::makeControls() {
   connect(budgetText_, &QLineEdit::textEdited, this, [this](const QString& text) {
     const auto bytes = text.trimmed().isEmpty() ? std::optional<qint64>(0) : format::bytesOf(text);
     if (bytes) return chooseBudget(*bytes);
-    say(problem_, QStringLiteral("budget '%1': expected a size such as 755 MiB or 2.8GiB").arg(format::visible(text)));
+    setProblem(QStringLiteral("budget '%1': expected a size such as 755 MiB or 2.8GiB").arg(text));
     apply_->setEnabled(false);
   });
   connect(budgetText_, &QLineEdit::editingFinished, this, [this] {
@@ -215,7 +207,7 @@ QWidget* RecomputeView::makeControls() {
   rows->addLayout(budget);
   rows->addWidget(prediction_);
   rows->addLayout(plan);
-  rows->addWidget(problem_);
+  rows->addWidget(bar_);
   rows->addWidget(proof_);
   rows->addWidget(kept_);
   connect(slider_, &QSlider::valueChanged, this, [this](int value) {
@@ -316,20 +308,31 @@ void RecomputeView::takeReport() {
     if (r.bytes() > 0 && r.bytes() < std::int64_t{1} << 50) bytes += r.bytes();
     if (i < 12) reasons << QStringLiteral("%1: %2").arg(format::bytes(r.bytes()), format::visible(r.reason()));
   }
-  say(kept_, reasons.isEmpty() ? QString()
-                               : QStringLiteral("%1 more values (%2) have to be kept; the reasons are in the tooltip")
-                                     .arg(format::count(report->refused_size()), format::bytes(bytes)));
+  say(kept_,
+      reasons.isEmpty() ? QString()
+                        : QStringLiteral("%1 more values (%2) have to be kept; the reasons are in the tooltip")
+                              .arg(format::count(report->refused_size()), format::bytes(bytes)),
+      QStringLiteral("faint"));
   kept_->setVisible(!kept_->text().isEmpty() &&
                     height() > 26 * Metrics::current().unit);  // the patterns need the place more
   kept_->setToolTip(QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(reasons.join('\n').toHtmlEscaped()));
   filling_ = false;
   // An answer about another choice than the one that stands here now is followed by the one about this.
   const bool about = answer.whatIf && answer.plan == plan_->text() && answer.budget == budget_;
-  say(problem_, about && report ? format::visible(answer.problem) : QString());
+  setProblem(about && report ? answer.problem : QString());
   if (report && !about && !isApplied() && !askLater_.isActive()) askLater_.start(kAskAfterMs);
   showChoice();
   emit emptyChanged();
   emit headerChanged();
+}
+
+void RecomputeView::setProblem(const QString& problem) {
+  problem_ = problem;
+  followStudy();
+}
+
+void RecomputeView::followStudy() {
+  bar_->follow(store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead, problem_);
 }
 
 bool RecomputeView::isApplied() const { return plan_->text() == appliedPlan_ && budget_ == appliedBudget_; }
@@ -340,7 +343,7 @@ void RecomputeView::chooseBudget(qint64 bytes) {
 }
 
 void RecomputeView::choiceChanged() {
-  say(problem_, {});
+  setProblem({});
   showChoice();
   askLater_.start(kAskAfterMs);
 }
@@ -362,7 +365,7 @@ void RecomputeView::showChoice() {
                   : QStringLiteral("No budget: only the plan below runs again. A size such as 755 MiB sets one"));
   const bool writable = !store().readOnly() && !store().options().empty();
   plan_->setReadOnly(!writable);
-  apply_->setEnabled(writable && !isApplied() && problem_->text().isEmpty());
+  apply_->setEnabled(writable && !isApplied() && problem_.isEmpty());
   reset_->setEnabled(writable && !isApplied());
   copy_->setEnabled(!plan_->text().isEmpty() || budget_ > 0);
   showPrediction();
@@ -391,7 +394,7 @@ void RecomputeView::showPrediction() {
                                   ? QStringLiteral("nothing runs again")
                                   : QStringLiteral("peak %1").arg(format::bytes(report->present_peak_bytes())));
   } else if (!point) {
-    text = problem_->text().isEmpty() ? QStringLiteral("Working out what this gives …") : QString();
+    text = problem_.isEmpty() ? QStringLiteral("Working out what this gives …") : QString();
   } else {
     text =
         QStringLiteral("Peak %1 → %2 (%3), step %4 → %5 (%6)")

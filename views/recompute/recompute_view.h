@@ -9,8 +9,8 @@
 #include <QSlider>
 #include <QSplitter>
 #include <QTimer>
-#include <QToolButton>
 
+#include "views/common/study_bar.h"
 #include "views/common/view.h"
 
 namespace stepscope {
@@ -26,7 +26,7 @@ class RecomputeView : public View {
   explicit RecomputeView(const ViewContext& context, QWidget* parent = nullptr);
 
   QString headerText() const override;
-  QWidget* headerWidget() override { return refresh_; }
+  QWidget* headerWidget() override { return bar_->button(); }
   QString emptyText() const override;
 
  protected:
@@ -44,6 +44,8 @@ class RecomputeView : public View {
   void choiceChanged();  // plan text or budget
   void ask();            // what the choice would give
   void askAll();         // the report anew, when it may have changed and the view is seen
+  void setProblem(const QString& problem);
+  void followStudy();
   void showChoice();
   void showPrediction();
   void apply();
@@ -57,13 +59,15 @@ class RecomputeView : public View {
   QSplitter* split_;
   QSlider* slider_;
   QLineEdit* budgetText_;  // a size, typed or as the slider says
-  QLabel *prediction_, *problem_, *proof_, *kept_;
+  QLabel* prediction_;
+  StudyBar* bar_;
+  QLabel *proof_, *kept_;
   QLineEdit* plan_;
   QPushButton *copy_, *reset_, *apply_;
-  QToolButton* refresh_;
   QTimer askLater_;  // a slider that moves asks once, when it rests
   QTimer refreshLater_;
   qint64 budget_ = 0;  // 0: none
+  QString problem_;    // of the choice that stands here, hostile text
   QString appliedPlan_;
   qint64 appliedBudget_ = 0;
   bool stale_ = true;  // the plan or its times changed since the report was asked for

@@ -43,15 +43,19 @@ TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
                           kMostRounds, QStringLiteral(" rounds"))),
       seconds_(numberField("trials_seconds", QStringLiteral("Seconds"), QStringLiteral("No time limit"), 1, kMostSeconds,
                            QStringLiteral(" s in all"))),
-      start_(new QPushButton),
+      bar_(new StudyBar(
+          "trials", store().findings().trials(), wishes(),
+          {QStringLiteral("Try options"),
+           QStringLiteral(
+               "Runs the present step and the same step with each option changed, in turns, from one state and on "
+               "the same batches. The run stays where it is; Esc cancels and keeps what was measured"),
+           QStringLiteral("Ends it with what was measured so far (Esc)"), QStringLiteral("Changes that were tried"),
+           QStringLiteral("Building and measuring the step as it is …")})),
       apply_(new QPushButton(QStringLiteral("Apply"))),
       why_(new QToolButton),
       summary_(textLine("", "trials_summary")),
       stale_(textLine("warn", "trials_stale")),
-      problem_(textLine("error", "trials_problem")),
       proof_(textLine("muted", "trials_proof")),
-      what_(textLine("muted", "trials_what")),
-      bar_(new QProgressBar),
       halves_(new QSplitter(Qt::Vertical)),
       model_(new RowTableModel({}, this)),
       sorted_(new QSortFilterProxyModel(this)),
@@ -74,13 +78,10 @@ TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
 
   const OptionTrials& trials = store().findings().trials();
   connect(&trials, &OptionTrials::changed, this, &TrialsView::takeReport);
-  connect(start_, &QPushButton::clicked, this, [this, &trials] {
-    if (trials.running())
-      emit wishes().command(QStringLiteral("stop"));
-    else
-      start();
+  connect(bar_, &StudyBar::startWanted, this, &TrialsView::start);
+  connect(only_, &QLineEdit::returnPressed, this, [this, &trials] {
+    if (!trials.running()) bar_->press();
   });
-  connect(only_, &QLineEdit::returnPressed, this, &TrialsView::start);
   connect(apply_, &QPushButton::clicked, this, &TrialsView::apply);
   connect(table_, &QTableView::activated, this, &TrialsView::apply);
   connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TrialsView::follow);
@@ -134,28 +135,23 @@ QWidget* TrialsView::makeControls() {
       "Pairs of steps for each change; 6 or more, fewer have no interval of 95 %. By itself 25, or 12 where a step takes "
       "more than 0.2 s"));
   seconds_->setToolTip(QStringLiteral("Instead of rounds: how long to measure in all"));
-  start_->setObjectName(QStringLiteral("trials_start"));
+  bar_->button()->setObjectName(QStringLiteral("trials_start"));
   apply_->setObjectName(QStringLiteral("trials_apply"));
   why_->setObjectName(QStringLiteral("trials_show_why"));
   why_->setText(QStringLiteral("Why"));
   why_->setToolTip(QStringLiteral("What the option does, where its pass applied, where it almost did and why not"));
   why_->setCheckable(true);
-  bar_->setObjectName(QStringLiteral("trials_progress"));
-  bar_->setAccessibleName(QStringLiteral("Changes that were tried"));
-  bar_->setTextVisible(false);
-  bar_->setFixedHeight(std::max(4, m.unit / 3));
   auto* top = new QHBoxLayout;
   top->setSpacing(qRound(0.5 * m.unit));
   top->addWidget(only_, 1);
   top->addWidget(rounds_);
   top->addWidget(seconds_);
-  top->addWidget(start_);
+  top->addWidget(bar_->button());
   top->addSpacing(m.padding);
   top->addWidget(why_);
   top->addWidget(apply_);
   rows->addLayout(top);
-  for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, summary_, stale_, problem_, proof_})
-    rows->addWidget(each);
+  for (QWidget* each : std::initializer_list<QWidget*>{bar_, summary_, stale_, proof_}) rows->addWidget(each);
   proof_->setToolTip(QStringLiteral(
       "The step was run with the plan before the last change of options and with the one after it, from one state: what "
       "both made, compared bit for bit"));
@@ -187,7 +183,6 @@ void TrialsView::find() {
 }
 
 void TrialsView::start() {
-  if (!start_->isEnabled() || store().findings().trials().running()) return;
   snapshot::GetTrials question;
   question.set_only(only_->text().trimmed().toStdString());
   if (rounds_->value() >= kFewestRounds) question.set_rounds(rounds_->value());
@@ -263,28 +258,11 @@ void TrialsView::follow() {
   const OptionTrials& trials = store().findings().trials();
   const auto& report = trials.report();
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
-  for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_, start_})
+  for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_, bar_->button()})
     field->setVisible(!store().readOnly());
   for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_})
     field->setEnabled(alive && !trials.running());
-  start_->setEnabled(alive);
-  start_->setText(trials.running() ? QStringLiteral("Cancel") : QStringLiteral("Try options"));
-  start_->setToolTip(
-      trials.running()
-          ? QStringLiteral("Ends it with what was measured so far (Esc)")
-          : QStringLiteral("Runs the present step and the same step with each option changed, in turns, from one state and "
-                           "on the same batches. The run stays where it is; Esc cancels and keeps what was measured"));
-  bar_->setVisible(trials.running());
-  bar_->setRange(0, static_cast<int>(std::clamp<qint64>(trials.total(), 0, 1'000'000)));
-  bar_->setValue(static_cast<int>(std::clamp<qint64>(trials.done(), 0, 1'000'000)));
-  say(what_,
-      !trials.running()         ? QString()
-      : trials.what().isEmpty() ? QStringLiteral("Building and measuring the step as it is …")
-      : trials.total() > 0
-          ? QStringLiteral("%1 of %2: %3").arg(trials.done()).arg(trials.total()).arg(format::visible(trials.what()))
-          : format::visible(trials.what()),
-      QStringLiteral("muted"));
-  say(problem_, format::visible(trials.problem()), QStringLiteral("error"));
+  bar_->follow(alive);
   QStringList applied;
   for (const auto& trial : report.trials()) {
     const snapshot::Option* o = optionOf(trial);

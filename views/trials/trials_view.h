@@ -6,11 +6,11 @@
 
 #include <QLabel>
 #include <QLineEdit>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QToolButton>
 
+#include "views/common/study_bar.h"
 #include "views/common/view.h"
 
 class QSortFilterProxyModel;
@@ -50,10 +50,10 @@ class TrialsView : public View {
 
   QLineEdit* only_;
   QSpinBox *rounds_, *seconds_;
-  QPushButton *start_, *apply_;
+  StudyBar* bar_;
+  QPushButton* apply_;
   QToolButton* why_;
-  QLabel *summary_, *stale_, *problem_, *proof_, *what_;
-  QProgressBar* bar_;
+  QLabel *summary_, *stale_, *proof_;
   QSplitter* halves_;
   RowTableModel* model_;
   QSortFilterProxyModel* sorted_;

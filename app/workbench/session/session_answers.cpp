@@ -132,11 +132,10 @@ void SessionAnswers::absorbAlert(const snapshot::Alert& alert) {
 }
 
 void SessionAnswers::absorbProgress(const snapshot::Progress& progress) {
-  OptionTrials& trials = store_.findings().trials();
   const QString what = QString::fromStdString(progress.what());
-  if (trials.running()) trials.setProgress(what, progress.done(), progress.total());
   Findings& found = store_.findings();
-  for (Study* study : std::initializer_list<Study*>{&found.ledger(), &found.capacity(), &found.bisect()})
+  for (Study* study : std::initializer_list<Study*>{&found.trials(), &found.ledger(), &found.capacity(), &found.bisect(),
+                                                    &found.recomputeStudy()})
     if (study->running()) study->setProgress(what, progress.done(), progress.total());
   emit session_.progress(format::visible(progress.what()), progress.done(), progress.total());
 }

@@ -18,7 +18,14 @@ QString problemOf(const Delivery& d, bool sound, const QString& what) {
   return sound ? QString() : QStringLiteral("%1: the worker answered something else; expected a report").arg(what);
 }
 
+constexpr int kTakesLongMs = 300;
+
 }  // namespace
+
+SessionLab::SessionLab(const SessionParts& parts) : SessionPart(parts) {
+  recomputeTakesLong_.setSingleShot(true);
+  connect(&recomputeTakesLong_, &QTimer::timeout, this, [this] { store_.findings().recomputeStudy().begin(); });
+}
 
 void SessionLab::studyPrecision(const QString& precision) {
   if (store_.findings().studiesPrecision() || link_.refuse()) return;
@@ -147,6 +154,8 @@ void SessionLab::recompute(bool whatIf, const QString& plan, qint64 budget) {
     return;
   }
   askingRecompute_ = true;
+  // Most questions are answered before anybody could read that they run.
+  recomputeTakesLong_.start(kTakesLongMs);
   snapshot::Request request;
   request.mutable_recompute()->set_what_if(whatIf);
   request.mutable_recompute()->set_plan(plan.toStdString());
@@ -155,7 +164,7 @@ void SessionLab::recompute(bool whatIf, const QString& plan, qint64 budget) {
       std::move(request), QStringLiteral("judging what may be computed again"),
       [this, question](const Delivery& d) {
         if (!d.response->done()) return;
-        askingRecompute_ = false;
+        recomputeAnswered();
         const std::optional<RecomputeAnswer> next = std::exchange(nextRecompute_, std::nullopt);
         RecomputeAnswer answer = question;
         const bool sound = d.response->has_recompute();
@@ -191,8 +200,14 @@ void SessionLab::compareBits() {
   });
 }
 
-void SessionLab::leave() {
+void SessionLab::recomputeAnswered() {
   askingRecompute_ = false;
+  recomputeTakesLong_.stop();
+  if (store_.findings().recomputeStudy().running()) store_.findings().recomputeStudy().finish({});
+}
+
+void SessionLab::leave() {
+  recomputeAnswered();
   nextRecompute_.reset();
 }
 

@@ -2,6 +2,7 @@
 // What takes a while to be found out about the present step: studies that leave state, plan and place as they are.
 #pragma once
 
+#include <QTimer>
 #include <optional>
 
 #include "app/workbench/session/session_link.h"
@@ -13,7 +14,7 @@ class SessionLab : public SessionPart {
   Q_OBJECT
 
  public:
-  explicit SessionLab(const SessionParts& parts) : SessionPart(parts) {}
+  explicit SessionLab(const SessionParts& parts);
 
   // The answers stand in the findings.
   void recompute(bool whatIf, const QString& plan, qint64 budget);
@@ -33,7 +34,10 @@ class SessionLab : public SessionPart {
   template <typename Report, typename Get>
   void find(StudyOf<Report>& study, snapshot::Request request, const QString& what, Get get, const Then& then = {});
 
+  void recomputeAnswered();
+
   bool askingRecompute_ = false;
+  QTimer recomputeTakesLong_;
   std::optional<RecomputeAnswer> nextRecompute_;
 };
 
