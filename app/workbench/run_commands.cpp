@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/run_commands.h"
 
+#include <QApplication>
+#include <QKeyEvent>
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +19,7 @@ namespace stepscope {
 RunCommands::RunCommands(const WindowParts& parts) : parts_(parts), session_(parts.session) {
   connectSteps();
   connectRuns();
+  qApp->installEventFilter(this);
   // A worker that dies while nothing is asked of it changes nothing else.
   connect(&parts_.store, &SnapshotStore::workerChanged, this, &RunCommands::update);
   connect(&parts_.store.findings().recomputeStudy(), &Study::changed, this, &RunCommands::update);
@@ -34,11 +37,17 @@ void RunCommands::connectSteps() {
   });
   on("run_back", [this] { session_.run(true); });
   on("stop", [this] { session_.pause(); });
-  on("step_back", [this] { session_.step(-1); });
-  on("step", [this] { session_.step(1); });
-  on("step_phase", [this] { session_.stepPhase(false); });
-  on("step_phase_back", [this] { session_.stepPhase(true); });
-  on("step_whole", [this] { session_.finishStep(); });
+  // Every press of a key is a move; a key that is held moves as often as the worker can follow.
+  const auto move = [this, on](const char* id, auto&& make) {
+    on(id, [this, make] {
+      if (!heldKey_ || !session_.stepping()) make();
+    });
+  };
+  move("step_back", [this] { session_.step(-1); });
+  move("step", [this] { session_.step(1); });
+  move("step_phase", [this] { session_.stepPhase(false); });
+  move("step_phase_back", [this] { session_.stepPhase(true); });
+  move("step_whole", [this] { session_.finishStep(); });
   on("run_here", [this] {
     if (const int selected = parts_.selection.selection().instruction; selected >= 0) {
       session_.runTo(selected);
@@ -51,6 +60,13 @@ void RunCommands::connectSteps() {
     if (const int selected = parts_.selection.selection().instruction; selected >= 0) session_.toggleBreakpoint(selected);
   });
   on("breakpoint_add", [this] { parts_.board.show(QStringLiteral("breakpoints")); });
+}
+
+// A shortcut does not say whether its key was pressed or is held; the event before it does.
+bool RunCommands::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride) heldKey_ = static_cast<const QKeyEvent*>(event)->isAutoRepeat();
+  if (event->type() == QEvent::MouseButtonPress) heldKey_ = false;
+  return QObject::eventFilter(watched, event);
 }
 
 void RunCommands::connectRuns() {
@@ -96,9 +112,12 @@ void RunCommands::update() {
   const bool selected = parts_.selection.selection().instruction >= 0;
   const auto& p = parts_.store.position();
   const auto enable = [this](const char* id, bool enabled) { parts_.actions[QLatin1String(id)]->setEnabled(enabled); };
-  for (const char* id : {"step", "step_phase", "step_whole", "train", "compare_bits", "save_state", "new_run"})
-    enable(id, free);
-  for (const char* id : {"step_back", "step_phase_back", "run_back"}) enable(id, free && p.in_step() && p.instruction() > 0);
+  const bool more = model && session_.stepping();  // the next move waits for the one that runs
+  const bool back = free && p.in_step() && p.instruction() > 0;
+  for (const char* id : {"step", "step_phase", "step_whole"}) enable(id, free || more);
+  for (const char* id : {"step_back", "step_phase_back"}) enable(id, back || more);
+  for (const char* id : {"train", "compare_bits", "save_state", "new_run"}) enable(id, free);
+  enable("run_back", back);
   enable("run", model);
   enable("stop", moving || parts_.store.findings().recomputeStudy().running());
   enable("run_here", free && selected);

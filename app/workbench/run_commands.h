@@ -20,12 +20,16 @@ class RunCommands : public QObject {
  signals:
   void beginningAgain();  // a run from step 0, whose set-up is known
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
   void connectSteps();
   void connectRuns();
 
   WindowParts parts_;
   ModelSession& session_;
+  bool heldKey_ = false;  // the newest key was not pressed again
 };
 
 }  // namespace stepscope

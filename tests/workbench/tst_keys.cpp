@@ -108,6 +108,67 @@ class KeysTest : public QObject {
     QVERIFY_LOOP(*w_);
   }
 
+  // Keys that come faster than the worker answers: each press is a step, in the order they were pressed.
+  void noPressIsLost() {
+    const auto presses = [this](int count, Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+      w_->loop().act([&] {
+        for (int i = 0; i < count; ++i) QTest::keyClick(&graph().canvas(), key, modifiers);
+      });
+    };
+    QApplication::setActiveWindow(&window());
+    presses(10, Qt::Key_F10);
+    QVERIFY(w_->settled());
+    QCOMPARE(w_->instruction(), 10);
+    w_->loop().act([&] {
+      QTest::keyClick(&graph().canvas(), Qt::Key_F10);
+      for (int i = 0; i < 4; ++i) QTest::keyClick(&graph().canvas(), Qt::Key_F10, Qt::ShiftModifier);
+    });
+    QVERIFY(w_->settled());
+    QCOMPARE(w_->instruction(), 7);
+    // More of them than there is way back; then on.
+    w_->loop().act([&] {
+      for (int i = 0; i < 12; ++i) QTest::keyClick(&graph().canvas(), Qt::Key_F10, Qt::ShiftModifier);
+      for (int i = 0; i < 3; ++i) QTest::keyClick(&graph().canvas(), Qt::Key_F10);
+    });
+    QVERIFY(w_->settled());
+    QCOMPARE(w_->instruction(), 3);
+    QVERIFY(window().actions()[QStringLiteral("step_back")]->isEnabled());
+    // Whole steps, and into the next one.
+    w_->loop().act([&] {
+      for (int i = 0; i < 3; ++i) QTest::keyClick(&graph().canvas(), Qt::Key_F8);
+      QTest::keyClick(&graph().canvas(), Qt::Key_F10);
+    });
+    QVERIFY(w_->settled());
+    QCOMPARE(window().store().steps().size(), std::size_t{3});
+    QCOMPARE(w_->instruction(), 1);
+    // A breakpoint ends what was pressed before it was seen.
+    QVERIFY(w_->select(Selection::ofInstruction(6)));
+    QVERIFY(press(Qt::Key_F9));
+    presses(10, Qt::Key_F10);
+    QVERIFY(w_->settled());
+    QCOMPARE(w_->instruction(), 6);
+    // So does Esc.
+    const std::size_t before = window().store().steps().size();
+    w_->loop().act([&] {
+      for (int i = 0; i < 50; ++i) QTest::keyClick(&graph().canvas(), Qt::Key_F8);
+      window().session().pause();
+    });
+    QVERIFY(w_->settled());
+    QVERIFY2(window().store().steps().size() <= before + 1, qPrintable(QString::number(window().store().steps().size())));
+    QVERIFY(!window().session().stepping());
+    // A key that is held goes as fast as the worker, and stops when it is let go.
+    if (window().store().position().in_step()) QVERIFY(w_->act("abandon"));
+    QVERIFY(press(Qt::Key_F10));
+    const int at = w_->instruction();
+    w_->loop().act([&] {
+      for (int i = 0; i < 10; ++i)
+        QTest::simulateEvent(&graph().canvas(), true, Qt::Key_F10, Qt::NoModifier, QString(), true);
+    });
+    QVERIFY(w_->settled());
+    QCOMPARE(w_->instruction(), at + 1);
+    QVERIFY_LOOP(*w_);
+  }
+
   void selecting() {
     QVERIFY(w_->select(Selection::ofInstruction(3)));
     QVERIFY(w_->select(Selection::ofInstruction(7)));

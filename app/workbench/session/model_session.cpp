@@ -53,6 +53,7 @@ void ModelSession::connectTo(const RemoteHost& host) {
 
 void ModelSession::workerDied(const QString& reason) {
   run_.on = run_.fullSpeed = run_.interrupted = false;
+  stepper_.dropWaiting();
   rewind_.workerDied();
   model_.workerDied();
   parts_.store.setWorkerState(WorkerState::kDead, reason);
@@ -66,6 +67,7 @@ void ModelSession::becameIdle() {
   desires_.becameIdle();
   rewind_.becameIdle();
   model_.becameIdle();
+  stepper_.becameIdle();  // what was desired before a move was asked for holds in it
 }
 
 }  // namespace stepscope

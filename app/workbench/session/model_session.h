@@ -36,7 +36,8 @@ class ModelSession : public QObject {
   bool built() const { return model_.built(); }
   bool busy() const { return link_.busy(); }  // a request that moves the session runs
   bool running() const { return run_.on; }
-  bool working() const { return link_.working(); }  // anything runs that pause() ends
+  bool stepping() const { return stepper_.moving(); }  // a move by hand runs: others wait for their turn
+  bool working() const { return link_.working(); }     // anything runs that pause() ends
   // The step that a run ends before; 0: it runs until something stops it.
   std::int64_t goal() const { return run_.on && run_.fullSpeed && !run_.everyValue ? run_.goal.value_or(0) : 0; }
   bool comingBack() const { return recovery_.comingBack(); }

@@ -7,6 +7,7 @@
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_desires.h"
 #include "app/workbench/session/session_edits.h"
+#include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_rewind.h"
 #include "app/workbench/session/session_trainer.h"
 #include "views/common/format.h"
@@ -38,10 +39,13 @@ void SessionStepper::inStep(Then then) {
   }
   snapshot::Request request;
   request.mutable_begin_step();
-  link_.move(std::move(request), QStringLiteral("beginning step %1").arg(store_.position().step()), [this, then] {
-    parts_.desires.stepBegan();
-    then();
-  });
+  link_.move(
+      std::move(request), QStringLiteral("beginning step %1").arg(store_.position().step()),
+      [this, then] {
+        parts_.desires.stepBegan();
+        then();
+      },
+      [this] { dropWaiting(); });
 }
 
 void SessionStepper::stopped(std::optional<int> asked) {
@@ -54,6 +58,7 @@ void SessionStepper::stopped(std::optional<int> asked) {
     if (p.breakpoint() != 0 && std::find(stops_.breaks.begin(), stops_.breaks.end(), p.stopped_by()) == stops_.breaks.end())
       stops_.breaks.push_back(p.stopped_by());
   }
+  if (p.in_step() && p.breakpoint() != 0) dropWaiting();
   if (p.in_step() && p.breakpoint() != 0 && !parts_.rewind.replaying()) {
     using B = snapshot::Breakpoint;
     const auto& all = store_.breakpoints();
@@ -136,44 +141,84 @@ void SessionStepper::ranToBreak() {
       [this] { unfinished(); });
 }
 
+void SessionStepper::take(Move move) {
+  if (!moving_ || (!link_.busy() && waiting_.empty())) return make(move);
+  waiting_.push_back(std::move(move));
+  if (waiting_.size() > 1) emit session_.note(QStringLiteral("%1 more to go; Esc drops them").arg(waiting_.size()));
+}
+
+void SessionStepper::make(const Move& move) {
+  if (link_.refuse()) return dropWaiting();
+  moving_ = true;
+  move();
+  becameIdle();  // at the start of a step there is no way back
+}
+
+void SessionStepper::becameIdle() {
+  while (moving_ && !link_.busy() && !run_.on) {
+    if (waiting_.empty() || !parts_.model.built()) return dropWaiting();
+    const Move next = std::move(waiting_.front());
+    waiting_.pop_front();
+    next();
+  }
+}
+
+void SessionStepper::dropWaiting() {
+  waiting_.clear();
+  if (!moving_ || link_.busy()) return;
+  moving_ = false;
+  emit session_.busyChanged();
+}
+
 void SessionStepper::step(int count) {
-  if (link_.refuse()) return;
+  take([this, count] { stepNow(count); });
+}
+
+void SessionStepper::stepPhase(bool backwards) {
+  take([this, backwards] { stepPhaseNow(backwards); });
+}
+
+void SessionStepper::finishStep() {
+  take([this] { finishStepNow(); });
+}
+
+void SessionStepper::stepNow(int count) {
   const snapshot::Position& p = store_.position();
   if (count < 0 && (!p.in_step() || p.instruction() <= 0)) {
     emit session_.note(QStringLiteral("At the start of the step; rewind goes to an earlier step"));
     return;
   }
   if (count > 0 && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
-    finishStep();
+    finishStepNow();
     return;
   }
   inStep([this, count] {
     snapshot::Request request;
     request.mutable_step()->set_count(count);
-    link_.move(std::move(request), QStringLiteral("stepping"), [this] { stopped(); });
+    link_.move(
+        std::move(request), QStringLiteral("stepping"), [this] { stopped(); }, [this] { dropWaiting(); });
   });
 }
 
-void SessionStepper::stepPhase(bool backwards) {
-  if (link_.refuse()) return;
+void SessionStepper::stepPhaseNow(bool backwards) {
   const snapshot::Position& p = store_.position();
   if (backwards && (!p.in_step() || p.instruction() <= 0)) {
     emit session_.note(QStringLiteral("At the start of the step; rewind goes to an earlier step"));
     return;
   }
   if (!backwards && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
-    finishStep();
+    finishStepNow();
     return;
   }
   inStep([this, backwards] {
     snapshot::Request request;
     request.mutable_step_phase()->set_backwards(backwards);
-    link_.move(std::move(request), QStringLiteral("running the phase"), [this] { stopped(); });
+    link_.move(
+        std::move(request), QStringLiteral("running the phase"), [this] { stopped(); }, [this] { dropWaiting(); });
   });
 }
 
-void SessionStepper::finishStep() {
-  if (link_.refuse()) return;
+void SessionStepper::finishStepNow() {
   inStep([this] {
     snapshot::Request request;
     request.mutable_finish_step();
@@ -185,6 +230,7 @@ void SessionStepper::finishStep() {
 // A step that was cancelled while it finished stands where it came to.
 void SessionStepper::unfinished() {
   run_.on = false;
+  dropWaiting();
   emit session_.busyChanged();
   if (link_.client().alive()) settle({});
 }

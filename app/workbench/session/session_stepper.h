@@ -2,6 +2,8 @@
 // Moving through the instructions of a step, both ways, and from step to step under the eyes of breakpoints.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +24,14 @@ class SessionStepper : public SessionPart {
   explicit SessionStepper(const SessionParts& parts) : SessionPart(parts) {}
 
   void run(bool backwards);
+  // Moves by hand. One that comes while another runs waits for its turn, so that no press of a key is lost; a breakpoint, a
+  // pause, an error drop those that wait.
   void step(int count);  // negative: back
   void stepPhase(bool backwards);
   void finishStep();
+  bool moving() const { return moving_; }  // one of them runs, or waits
+  void becameIdle();                       // the next of them
+  void dropWaiting();
   void runTo(int instruction);
   void abandon();
 
@@ -38,8 +45,17 @@ class SessionStepper : public SessionPart {
   Stops takeStops() { return std::exchange(stops_, {}); }
 
  private:
-  void ranToBreak();
+  using Move = std::function<void()>;
 
+  void ranToBreak();
+  void take(Move move);
+  void make(const Move& move);
+  void stepNow(int count);
+  void stepPhaseNow(bool backwards);
+  void finishStepNow();
+
+  std::deque<Move> waiting_;
+  bool moving_ = false;
   Stops stops_;
 };
 

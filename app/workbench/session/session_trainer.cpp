@@ -165,6 +165,7 @@ void SessionTrainer::trainOn(std::int64_t goal) {
 void SessionTrainer::pause() {
   run_.on = false;
   run_.goal.reset();
+  parts_.stepper.dropWaiting();
   emit session_.busyChanged();
   link_.client().cancelAll();
 }
