@@ -8,6 +8,7 @@
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/print/report_pdf.h"
 #include "app/workbench/project_reader.h"
+#include "app/workbench/project_steps.h"
 #include "app/workbench/pytorch_trace.h"
 #include "storage/judged_steps.h"
 #include "storage/queries.h"
@@ -16,6 +17,7 @@
 #include "storage/report/run_document.h"
 #include "storage/schema.h"
 #include "storage/sql.h"
+#include "views/common/chosen_step.h"
 #include "views/common/format.h"
 #include "views/common/run_times.h"
 
@@ -47,7 +49,8 @@ ProjectQueries::ProjectQueries(SnapshotStore& store, ProjectThreads& threads)
     : store_(store),
       threads_(threads),
       cancelSql_(std::make_shared<std::atomic<bool>>(false)),
-      comparisons_(std::make_shared<std::atomic<int>>(0)) {
+      comparisons_(std::make_shared<std::atomic<int>>(0)),
+      stepsAsked_(std::make_shared<std::atomic<int>>(0)) {
   store_.project().setTables(tablesOfProjects());
 }
 
@@ -107,6 +110,24 @@ void ProjectQueries::refreshRuns() {
     threads_.back([this, runs = std::move(*runs), times = std::move(times)] {
       RunTimes::of(store_.project()).set(times);
       store_.project().setRuns(runs);
+    });
+  });
+}
+
+void ProjectQueries::showStep(std::int64_t step) {
+  if (!ChosenStep::of(store_).choose(step)) return;
+  const int number = ++*stepsAsked_;
+  threads_.read([this, step, number, newest = stepsAsked_, run = run_](const QString& path) {
+    if (number != *newest) return;  // another one is wanted by now
+    const auto read = [&]() -> storage::Result<StepPtr> {
+      if (path.isEmpty()) return storage::fail(storage::ErrorCode::kNotFound, "nothing is recorded");
+      SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+      return readStepRecord(project, run, step);
+    };
+    const auto found = read();
+    const QString problem = found ? QString() : QString::fromStdString(found.error().message);
+    threads_.back([this, step, number, record = found.value_or(nullptr), problem] {
+      if (number == *stepsAsked_) ChosenStep::of(store_).set(step, record, problem);
     });
   });
 }

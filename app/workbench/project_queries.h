@@ -36,6 +36,8 @@ class ProjectQueries : public QObject {
   void listOtherRuns(const QString& path);
   void refreshRuns();
   void refreshStartupHistory();
+  // Into ChosenStep, from the file where the store has it no more; -1: the newest ones again.
+  void showStep(std::int64_t step);
 
  signals:
   void failed(const QString& text);
@@ -48,6 +50,7 @@ class ProjectQueries : public QObject {
   std::int64_t run_ = 0;
   std::shared_ptr<std::atomic<bool>> cancelSql_;
   std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
+  std::shared_ptr<std::atomic<int>> stepsAsked_;   // likewise
 };
 
 }  // namespace stepscope

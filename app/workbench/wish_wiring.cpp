@@ -121,6 +121,10 @@ void WishWiring::connectProject() {
   connect(&wishes, &Wishes::runSql, &queries, &ProjectQueries::runSql);
   connect(&wishes, &Wishes::cancelSql, &queries, &ProjectQueries::cancelSql);
   connect(&wishes, &Wishes::compareRuns, &queries, &ProjectQueries::compare);
+  connect(&wishes, &Wishes::showStep, this, [this, &queries](qint64 step) {
+    parts_.selection.setRange(0, 0);  // a time within other steps
+    queries.showStep(step);
+  });
   connect(&wishes, &Wishes::openOtherProject, this, [this] {
     questions_.askToOpen(QStringLiteral("Compare with a run of another project"), {},
                          QStringLiteral("Projects (*.stepscope)"),

@@ -11,6 +11,7 @@
 #include "hello_view.h"  // from views/README.md
 #include "tests/support/yardstick.h"
 #include "views/common/bits.h"
+#include "views/common/chosen_step.h"
 #include "views/common/details.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
@@ -451,6 +452,71 @@ class ViewsTest : public QObject {
     QCOMPARE(plan->root(0), -1);
     QCOMPARE(plan->instruction(0)->inputs(0).buffer(), -1);
     QVERIFY(plan->buffer(5) == nullptr);
+  }
+
+  // Until it is read, and where it cannot be shown, nothing of another step stands for a chosen one.
+  void aChosenStepIsItselfOrSaysWhyNot() {
+    SnapshotStore store;
+    const GraphPtr graph = chain(3), other = chain(1);
+    store.setGraph(graph);
+    store.setPlan(planOf(*graph));
+    for (int step = 0; step < 100; ++step) {
+      snapshot::StepRecord record;
+      record.set_step(step);
+      for (int i = 0; i < 3; ++i) {
+        auto* span = record.add_spans();
+        span->set_instruction(i);
+        span->set_node(store.plan()->instruction(i)->node());
+        span->set_end_ns(step + 1);
+      }
+      store.addStep(std::make_shared<const snapshot::StepRecord>(record));
+    }
+    ChosenStep& chosen = ChosenStep::of(store);
+    QSignalSpy changed(&chosen, &ChosenStep::changed);
+    QCOMPARE(chosen.steps().size(), std::size_t{100});
+    // One of the newest needs no file.
+    QVERIFY(!chosen.choose(90));
+    QVERIFY(chosen.state() == ChosenStep::State::kShown && chosen.record()->step() == 90 && chosen.text().isEmpty());
+    QCOMPARE(chosen.steps().size(), std::size_t{1});
+    // An older one has lost its spans.
+    QVERIFY(chosen.choose(10));
+    QVERIFY(chosen.state() == ChosenStep::State::kReading && chosen.steps().empty());
+    QVERIFY(chosen.text().contains(QStringLiteral("Step 10 is read")));
+    const auto of = [&](std::int64_t step, int node) {
+      auto record = std::make_shared<snapshot::StepRecord>();
+      record->set_step(step);
+      auto* span = record->add_spans();
+      span->set_instruction(1);
+      span->set_node(node);
+      return record;
+    };
+    const int node = store.plan()->instruction(1)->node();
+    chosen.set(11, of(11, node), {});  // of a wish before
+    QVERIFY(chosen.state() == ChosenStep::State::kReading);
+    chosen.set(10, of(10, node), {});
+    QVERIFY(chosen.state() == ChosenStep::State::kShown && chosen.record()->step() == 10);
+    // Another plan: its instructions have other numbers.
+    store.setPlan(planOf(*other));
+    QVERIFY(chosen.state() == ChosenStep::State::kMissing && chosen.steps().empty());
+    QVERIFY(chosen.text().contains(QStringLiteral("another plan")));
+    store.setPlan(planOf(*graph));
+    QVERIFY(chosen.choose(10));  // it is asked for again
+    chosen.set(10, nullptr, QStringLiteral("a\u202Eb"));
+    QVERIFY(chosen.text().contains(QStringLiteral("a⟨U+202E⟩b")));
+    QVERIFY(chosen.choose(12));
+    chosen.set(12, nullptr, {});
+    QVERIFY(chosen.text().contains(QStringLiteral("no such step")));
+    // Without times it is known, and says so.
+    QVERIFY(chosen.choose(13));
+    auto bare = std::make_shared<snapshot::StepRecord>();
+    bare->set_step(13);
+    chosen.set(13, bare, {});
+    QVERIFY(chosen.state() == ChosenStep::State::kShown && chosen.text().contains(QStringLiteral("without the times")));
+    // A rewind takes it back.
+    QVERIFY(!chosen.choose(95));
+    store.takeBackFrom(50);
+    QVERIFY(chosen.state() == ChosenStep::State::kNewest && chosen.step() == -1);
+    QVERIFY(changed.count() > 0);
   }
 
   // One part for every view that asks for a study: start, cancel, what is done, how far, and why there is no answer.

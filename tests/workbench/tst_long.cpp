@@ -14,6 +14,9 @@
 #include "app/workbench/recording.h"
 #include "tests/storage/sample_run.h"
 #include "tests/workbench/window_driver.h"
+#include "views/common/chosen_step.h"
+#include "views/common/step_chooser.h"
+#include "views/timeline/timeline_view.h"
 
 using namespace stepscope;
 
@@ -94,6 +97,36 @@ class LongTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // While a run is there and records, an old step of it is what it was when it ran.
+  void anOldStepOfALiveRunComesFromTheProject() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY(w.settled());
+    std::map<std::int64_t, StepPtr> ran;
+    QObject::connect(&w->session(), &ModelSession::stepRecorded, &w->session(), [&ran](const StepPtr& step) {
+      if (step->step() == 7 || step->step() == 1'500) ran[step->step()] = step;
+    });
+    w.loop().act([&] { w->session().train(3'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 3'000 && !w->session().running(); }, kMs));
+    QVERIFY(w.recorded());
+    QCOMPARE(ran.size(), std::size_t{2});
+    ChosenStep& chosen = ChosenStep::of(w->store());
+    for (const auto& [number, step] : ran) {
+      w.loop().act([&] { emit w->wishes().showStep(number); });
+      QVERIFY(w.loop().wait([&] { return chosen.state() == ChosenStep::State::kShown; }));
+      const snapshot::StepRecord& read = *chosen.record();
+      QCOMPARE(read.step(), number);
+      QCOMPARE(read.loss(), step->loss());
+      QCOMPARE(read.spans_size(), step->spans_size());
+      QVERIFY(read.spans_size() > 0);
+      std::map<int, std::int64_t> begins;
+      for (const auto& span : step->spans()) begins[span.instruction()] = span.begin_ns();
+      for (const auto& span : read.spans()) QCOMPARE(span.begin_ns(), begins[span.instruction()]);
+      QCOMPARE(read.statistics_size(), step->statistics_size());
+    }
+    QVERIFY_LOOP(w);
+  }
+
   // What the views hold of it is columns and few records; the file has the rest.
   void aLongRecordedRunOpens() {
     constexpr int kRecorded = 100'000;
@@ -115,6 +148,35 @@ class LongTest : public QObject {
     QVERIFY2(w->store().steps().size() < 4096, qPrintable(QString::number(w->store().steps().size())));
     QVERIFY2(after - before < kMostGrowth + kColumnBytes * kRecorded,
              qPrintable(QStringLiteral("%1 bytes more").arg(after - before)));
+    // An old step comes from the file: by its number in the header of the timeline.
+    ChosenStep& chosen = ChosenStep::of(w->store());
+    auto* timeline = static_cast<TimelineView*>(w.view(QStringLiteral("timeline")));
+    auto* field = w->findChild<StepChooser*>();
+    for (const int step : {12'345, 3}) {
+      w.loop().act([&] {
+        field = qobject_cast<StepChooser*>(timeline->headerWidget());
+        field->selectAll();
+        QTest::keyClicks(field, QString::number(step));
+        QTest::keyClick(field, Qt::Key_Return);
+      });
+      QVERIFY(w.loop().wait([&] { return chosen.state() != ChosenStep::State::kReading; }));
+      QVERIFY2(chosen.record() && chosen.record()->step() == step, qPrintable(chosen.text()));
+      const auto shown = [&] {
+        const auto& model = timeline->canvas().model();
+        return model && model->steps().size() == 1 && model->steps()[0].step == step;
+      };
+      QVERIFY(w.loop().wait(shown));
+      QVERIFY2(timeline->headerText().startsWith(chosen.title()), qPrintable(timeline->headerText()));
+      w.picture(QStringLiteral("old-step-%1").arg(step));
+    }
+    QVERIFY(
+        w.loop().wait([&] { return w.view(QStringLiteral("hot_ops"))->headerText().contains(QStringLiteral("step 3")); }));
+    // One that the run does not have, and back to the newest.
+    w.loop().act([&] { emit w->wishes().showStep(kRecorded + 7); });
+    QVERIFY(w.loop().wait([&] { return chosen.state() == ChosenStep::State::kMissing; }));
+    QVERIFY(timeline->emptyText().contains(QStringLiteral("no such step")));
+    w.loop().act([&] { emit w->wishes().showStep(-1); });
+    QVERIFY(w.loop().wait([&] { return timeline->canvas().model()->steps().size() > 1; }));
     for (const char* id : {"training", "value_history", "batch", "timeline", "hot_ops", "runs"}) w.view(QLatin1String(id));
     QVERIFY(w.settled());
     QVERIFY_LOOP(w);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "views/common/chosen_step.h"
 #include "views/common/findings.h"
 #include "views/common/pass_stages.h"
 #include "views/common/pytorch_times.h"
@@ -30,6 +31,7 @@ SnapshotStore::SnapshotStore(QObject* parent)
   new Running(this);
   new WorkerHost(this);
   new PassStages(this);
+  new ChosenStep(this);
 }
 
 GraphPtr SnapshotStore::graphOf(const QString& stage) const {

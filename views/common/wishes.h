@@ -36,6 +36,7 @@ class Wishes : public QObject {
   void goToPlace(qint64 step, int instruction);
   // Data
   void stageGraph(const QString& stage);  // graph of another build phase
+  void showStep(qint64 step);             // in full, in place of the newest ones (ChosenStep); -1: those again
   // The graph of a stop (PassStages), compared with that of `base` unless that is empty, and a node of it; -1: no node.
   void showStop(const QString& stop, const QString& base, int node);
   void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);

@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/chosen_step.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -12,7 +13,8 @@ constexpr std::size_t kMostSteps = 64;
 }
 
 FlameView::FlameView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("flame"), QStringLiteral("Flame graph"), parent) {
+    : View(context, QStringLiteral("flame"), QStringLiteral("Flame graph"), parent),
+      chooser_(new StepChooser(context, this)) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new FlameCanvas(this);
@@ -30,6 +32,10 @@ FlameView::FlameView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::stepsChanged, this, later);
   connect(&store(), &SnapshotStore::planChanged, this, later);
   connect(&selection(), &SelectionModel::rangeChanged, this, later);
+  connect(&ChosenStep::of(store()), &ChosenStep::changed, this, [this] {
+    emit emptyChanged();
+    rebuild();
+  });
   connect(canvas_, &FlameCanvas::chosen, this, [this](int id) {
     if (id < 0 || id >= static_cast<int>(tree_.nodes.size())) return;
     const FlameNode& chosen = tree_.nodes[static_cast<std::size_t>(id)];
@@ -53,6 +59,8 @@ FlameView::~FlameView() { pool_.waitForDone(); }
 QString FlameView::headerText() const {
   if (tree_.ns == 0) return {};
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
+  const QString chosen = ChosenStep::of(store()).title();
+  if (!ranged && !chosen.isEmpty()) return QStringLiteral("%1 in %2").arg(format::time(tree_.ns), chosen);
   return (ranged ? QStringLiteral("%1 in the range of %2")
                        .arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
                  : (counted_.steps.size() == 1 ? QStringLiteral("%1 in %2 step") : QStringLiteral("%1 in %2 steps"))
@@ -62,6 +70,8 @@ QString FlameView::headerText() const {
 }
 
 QString FlameView::emptyText() const {
+  const ChosenStep& chosen = ChosenStep::of(store());
+  if (chosen.state() != ChosenStep::State::kNewest && !chosen.text().isEmpty()) return chosen.text();
   if (tree_.ns > 0) return {};
   return selection().rangeEnd() > selection().rangeBegin()
              ? QStringLiteral("No instruction ran in the picked range. Pick another one in the timeline.")
@@ -70,7 +80,7 @@ QString FlameView::emptyText() const {
 
 void FlameView::rebuild() {
   const int request = ++request_;
-  counted_ = countedSteps(store().steps(), kMostSteps, selection().rangeBegin(), selection().rangeEnd());
+  counted_ = countedSteps(ChosenStep::of(store()).steps(), kMostSteps, selection().rangeBegin(), selection().rangeEnd());
   pool_.start([this, request, steps = counted_.steps, plan = store().plan(), graph = store().graph(),
                begin = selection().rangeBegin(), end = selection().rangeEnd()] {
     auto tree = FlameTree::make(steps, plan.get(), graph.get(), begin, end);

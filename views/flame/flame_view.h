@@ -6,6 +6,7 @@
 #include <QTimer>
 
 #include "views/common/counted_steps.h"
+#include "views/common/step_chooser.h"
 #include "views/common/view.h"
 #include "views/drawing/flame_canvas.h"
 #include "views/flame/flame_model.h"
@@ -20,6 +21,7 @@ class FlameView : public View {
   ~FlameView() override;
 
   QString headerText() const override;
+  QWidget* headerWidget() override { return chooser_; }
   QString emptyText() const override;
   void fitAll() override;
   void drawPicture(QPainter& painter) override;
@@ -33,6 +35,7 @@ class FlameView : public View {
   void markSelection();
 
   FlameCanvas* canvas_;
+  StepChooser* chooser_;
   QTimer soon_;
   QThreadPool pool_;
   FlameTree tree_;

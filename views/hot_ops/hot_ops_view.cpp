@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "views/common/chosen_step.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/pytorch_times.h"
@@ -65,7 +66,9 @@ void addPyTorch(TableRow& row, const PyTorchTimes::Rows& rows, const std::pair<Q
 }  // namespace
 
 HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("hot_ops"), QStringLiteral("Time per op"), columns(false), parent) {
+    : TablePanel(context, QStringLiteral("hot_ops"), QStringLiteral("Time per op"), columns(false), parent),
+      chooser_(new StepChooser(context, this)) {
+  connect(&ChosenStep::of(store()), &ChosenStep::changed, this, &HotOpsView::refillLater);
   connect(&store(), &SnapshotStore::stepsChanged, this, &HotOpsView::refillLater);
   connect(&store(), &SnapshotStore::planChanged, this, &HotOpsView::refillLater);
   connect(&selection(), &SelectionModel::rangeChanged, this, &HotOpsView::refillLater);
@@ -74,6 +77,8 @@ HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
 
 QString HotOpsView::emptyText() const {
   if (!store().plan()) return QStringLiteral("No model is open.\nOpen one (Ctrl+O) and run a training step.");
+  const ChosenStep& chosen = ChosenStep::of(store());
+  if (chosen.state() != ChosenStep::State::kNewest) return chosen.text();
   const auto& steps = store().steps();  // the newest ones have spans, if any
   if (std::any_of(steps.rbegin(), steps.rend(), [](const StepPtr& step) { return step->spans_size() > 0; })) return {};
   return QStringLiteral("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
@@ -81,6 +86,8 @@ QString HotOpsView::emptyText() const {
 
 QString HotOpsView::headerText() const {
   if (counted_.steps.empty()) return TablePanel::headerText();
+  const QString chosen = ChosenStep::of(store()).title();
+  if (!chosen.isEmpty()) return QStringLiteral("%1 · %2").arg(TablePanel::headerText(), chosen);
   return (counted_.steps.size() == 1 ? QStringLiteral("%1 · %2 step%3") : QStringLiteral("%1 · %2 steps%3"))
       .arg(TablePanel::headerText())
       .arg(counted_.steps.size())
@@ -100,7 +107,7 @@ void HotOpsView::refill() {
   const PlanPtr& plan = store().plan();
   const GraphPtr& graph = store().graph();
   const std::int64_t from = selection().rangeBegin(), to = selection().rangeEnd();
-  counted_ = countedSteps(store().steps(), kSteps, from, to);
+  counted_ = countedSteps(ChosenStep::of(store()).steps(), kSteps, from, to);
   std::int64_t all = 0;
   if (plan) {
     for (const StepPtr& step : counted_.steps) {

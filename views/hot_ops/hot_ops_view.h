@@ -5,6 +5,7 @@
 
 #include "views/common/counted_steps.h"
 #include "views/common/row_table.h"
+#include "views/common/step_chooser.h"
 
 namespace stepscope {
 
@@ -14,6 +15,7 @@ class HotOpsView : public TablePanel {
  public:
   explicit HotOpsView(const ViewContext& context, QWidget* parent = nullptr);
   QString headerText() const override;
+  QWidget* headerWidget() override { return chooser_; }
   QString emptyText() const override;
 
  protected:
@@ -22,6 +24,7 @@ class HotOpsView : public TablePanel {
  private:
   CountedSteps counted_;
   bool beside_ = false;  // with columns of PyTorch
+  StepChooser* chooser_;
 };
 
 }  // namespace stepscope

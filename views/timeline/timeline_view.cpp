@@ -4,7 +4,9 @@
 #include <QKeyEvent>
 #include <QMenu>
 #include <QVBoxLayout>
+#include <utility>
 
+#include "views/common/chosen_step.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -13,7 +15,8 @@ constexpr int kRefresh = 120;  // milliseconds between two models while a run re
 }
 
 TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("timeline"), QStringLiteral("Timeline"), parent) {
+    : View(context, QStringLiteral("timeline"), QStringLiteral("Timeline"), parent),
+      chooser_(new StepChooser(context, this)) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new TimelineCanvas(this);
@@ -30,6 +33,11 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::stepsChanged, this, later);
   connect(&store(), &SnapshotStore::planChanged, this, later);
   connect(&store(), &SnapshotStore::graphChanged, this, later);
+  connect(&ChosenStep::of(store()), &ChosenStep::changed, this, [this] {
+    elsewhere_ = true;
+    emit emptyChanged();
+    rebuild();
+  });
   connect(&selection(), &SelectionModel::selectionChanged, this, &TimelineView::showSelection);
   connect(&selection(), &SelectionModel::rangeChanged, canvas_, &TimelineCanvas::setRange);
   connect(canvas_, &AxisCanvas::rangePicked, this, [this](double begin, double end) {
@@ -87,14 +95,19 @@ TimelineView::~TimelineView() { pool_.waitForDone(); }
 
 QString TimelineView::headerText() const {
   const auto& model = canvas_->model();
-  if (!model || model->steps().empty()) return {};
+  if (!model || model->steps().empty() || !emptyText().isEmpty()) return {};
   const auto steps = static_cast<std::int64_t>(model->steps().size());
-  const QString text = (steps == 1 ? QStringLiteral("%1 step · %2 spans") : QStringLiteral("%1 steps · %2 spans"))
-                           .arg(format::count(steps), format::count(model->sliceCount()));
+  const QString chosen = ChosenStep::of(store()).title();
+  const QString shown = !chosen.isEmpty() ? chosen
+                        : steps == 1      ? QStringLiteral("1 step")
+                                          : QStringLiteral("%1 steps").arg(format::count(steps));
+  const QString text = QStringLiteral("%1 · %2 spans").arg(shown, format::count(model->sliceCount()));
   return model->waiting() > 0 ? QStringLiteral("%1 · %2 waiting").arg(text, format::time(model->waiting())) : text;
 }
 
 QString TimelineView::emptyText() const {
+  const ChosenStep& chosen = ChosenStep::of(store());
+  if (chosen.state() != ChosenStep::State::kNewest) return chosen.text();
   const auto& all = store().steps();  // the newest ones have spans, if any
   if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; })) return {};
   return store().steps().empty()
@@ -106,7 +119,7 @@ QString TimelineView::emptyText() const {
 
 void TimelineView::rebuild() {
   const int request = ++request_;
-  const auto& all = store().steps();
+  const std::vector<StepPtr> all = ChosenStep::of(store()).steps();
   const StepPtrs steps(all.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(all.size(), 64)), all.end());
   pool_.start([this, request, steps, plan = store().plan(), graph = store().graph()] {
     auto model = TimelineModel::make(steps, plan, graph);
@@ -115,6 +128,7 @@ void TimelineView::rebuild() {
         [this, request, model = std::move(model)] {
           if (request != request_) return;
           canvas_->setModel(model);
+          if (std::exchange(elsewhere_, false)) canvas_->fit();
           showSelection();
           emit headerChanged();
           emit emptyChanged();

@@ -5,6 +5,7 @@
 #include <QThreadPool>
 #include <QTimer>
 
+#include "views/common/step_chooser.h"
 #include "views/common/view.h"
 #include "views/timeline/timeline_canvas.h"
 
@@ -18,6 +19,7 @@ class TimelineView : public View {
   ~TimelineView() override;
 
   QString headerText() const override;
+  QWidget* headerWidget() override { return chooser_; }
   QString emptyText() const override;
   void focusSelection() override;
   void fitAll() override;
@@ -37,9 +39,11 @@ class TimelineView : public View {
   void mark();
 
   TimelineCanvas* canvas_;
+  StepChooser* chooser_;
   QTimer soon_;
   QThreadPool pool_;
   int request_ = 0;
+  bool elsewhere_ = false;  // the next model is of another time than the one that is shown
 };
 
 }  // namespace stepscope

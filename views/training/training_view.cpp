@@ -14,6 +14,7 @@
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/drawing/plot_style.h"
+#include "views/drawing/step_menu.h"
 
 namespace stepscope {
 namespace {
@@ -89,6 +90,7 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   follow(upper->axis(QCPAxis::atBottom), lower->axis(QCPAxis::atBottom));
   follow(lower->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atBottom));
   plot_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+  offerSteps(*plot_, context);
   connect(plot_, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
     const StepSeries& series = store().series();
     if (series.empty()) return;

@@ -6,12 +6,15 @@
 #include <QEvent>
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "views/common/chosen_step.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/drawing/plot_style.h"
+#include "views/drawing/step_menu.h"
 
 namespace stepscope {
 namespace {
@@ -60,6 +63,8 @@ ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
   splitter_->setStretchFactor(1, 2);
   body()->addWidget(splitter_, 1);
   connect(&store(), &SnapshotStore::stepsChanged, this, &ValueHistoryView::refillLater);
+  connect(&ChosenStep::of(store()), &ChosenStep::changed, this, &ValueHistoryView::refillLater);
+  offerSteps(*plot_, context);
   connect(&store(), &SnapshotStore::graphChanged, this, &ValueHistoryView::refillLater);
   connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
     if (!now.isValid()) return;
@@ -71,10 +76,19 @@ ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
 QString ValueHistoryView::headerText() const {
   if (shown_ < 0 || shown_ >= static_cast<int>(series_.size())) return TablePanel::headerText();
   const ValueSeries& s = series_[static_cast<std::size_t>(shown_)];
-  return QStringLiteral("%1 of %2 in %3 steps").arg(kindText(s.kind), format::visible(s.of)).arg(s.points.size());
+  const QString chosen = ChosenStep::of(store()).title();
+  return chosen.isEmpty()
+             ? QStringLiteral("%1 of %2 in %3 steps").arg(kindText(s.kind), format::visible(s.of)).arg(s.points.size())
+             : QStringLiteral("%1 · %2 of %3").arg(chosen, kindText(s.kind), format::visible(s.of));
 }
 
 QString ValueHistoryView::emptyText() const {
+  const ChosenStep& chosen = ChosenStep::of(store());
+  if (chosen.state() == ChosenStep::State::kReading || chosen.state() == ChosenStep::State::kMissing) return chosen.text();
+  if (chosen.record() && chosen.record()->statistics_size() == 0)
+    return QStringLiteral(
+               "Step %1 recorded no statistics of its values.\nThe option record.statistics says how often they are taken.")
+        .arg(format::count(chosen.step()));
   for (const StepPtr& step : store().steps()) {
     if (step->statistics_size() > 0) return {};
   }
@@ -130,19 +144,37 @@ void ValueHistoryView::refill() {
                                ? series_[static_cast<std::size_t>(shown_)].kind
                                : std::string();
   const std::string of = kind.empty() ? std::string() : series_[static_cast<std::size_t>(shown_)].of;
-  series_ = valueSeries(store().steps());
+  const ChosenStep& chosen = ChosenStep::of(store());
+  std::vector<StepPtr> steps = store().steps();
+  if (const StepPtr& record = chosen.record(); record && record->statistics_size() > 0) {
+    const auto place = std::lower_bound(steps.begin(), steps.end(), record->step(),
+                                        [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
+    if (place == steps.end() || (*place)->step() != record->step())
+      steps.insert(place, record);
+    else
+      *place = record;
+  }
+  series_ = valueSeries(steps);
+  // Of the chosen step, or of the newest that recorded it.
+  const auto pointOf = [&chosen](const ValueSeries& s) -> const ValueSeries::Point* {
+    if (chosen.step() < 0) return &s.points.back();
+    const auto at = std::find_if(s.points.begin(), s.points.end(), [&](const auto& p) { return p.step == chosen.step(); });
+    return at == s.points.end() ? nullptr : &*at;
+  };
   shown_ = series_.empty() ? -1 : 0;
   std::map<std::string, double> parameters;
   for (const ValueSeries& s : series_)
-    if (s.kind == "parameter") parameters[s.of] = s.points.back().norm;
+    if (const auto* p = pointOf(s); p && s.kind == "parameter") parameters[s.of] = p->norm;
   double most = 0;
   for (const ValueSeries& s : series_)
-    if (s.kind == "gradient") most = std::max(most, s.points.back().norm);
+    if (const auto* p = pointOf(s); p && s.kind == "gradient") most = std::max(most, p->norm);
   std::vector<TableRow> rows;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const ValueSeries& s = series_[i];
     if (s.kind == kind && s.of == of) shown_ = static_cast<int>(i);
-    const ValueSeries::Point& last = s.points.back();
+    const ValueSeries::Point* const shown = pointOf(s);
+    if (!shown) continue;  // the chosen step has nothing of it
+    const ValueSeries::Point& last = *shown;
     TableRow row;
     row.key = static_cast<qint64>(i);
     row.target = Selection::ofValue(s.value);
@@ -208,6 +240,8 @@ void ValueHistoryView::plot() {
     for (auto* axis : rect->axes()) axis->rescale(true);
     for (const auto side : {QCPAxis::atBottom, QCPAxis::atLeft}) {
       QCPAxis* axis = rect->axis(side);
+      axis->setTickLabels(!x.isEmpty());  // an empty plot has no numbers
+      if (x.isEmpty()) axis->setRange(0, 1);
       const double middle = axis->range().center();
       if (x.size() == 1 || axis->range().size() <= 0)
         axis->setRange(middle - std::max(1e-12, std::abs(middle) * 0.1), middle + std::max(1e-12, std::abs(middle) * 0.1));
