@@ -156,8 +156,14 @@ void GaugeList::paintEvent(QPaintEvent*) {
   const Tokens& t = Tokens::current();
   const Metrics m = Metrics::current();
   const int room = width() - 2 * m.padding, gap = m.unit / 2;
-  const int title = room * 30 / 100, text = room * 28 / 100, bar = room * 18 / 100,
-            curve = room - title - text - bar - 3 * gap;
+  // Words take what they need, within what leaves a bar and a curve.
+  int longestTitle = 0, longestText = 0;
+  for (const Gauge& g : gauges_) {
+    longestTitle = std::max(longestTitle, fontMetrics().horizontalAdvance(g.title) + 2);
+    if (g.share >= 0) longestText = std::max(longestText, fontMetrics().horizontalAdvance(g.text) + 2);
+  }
+  const int title = std::min(longestTitle, room * 42 / 100), text = std::min(longestText, room * 34 / 100);
+  const int rest = std::max(0, room - title - text - 3 * gap), bar = rest * 45 / 100, curve = rest - bar;
   for (std::size_t i = 0; i < gauges_.size(); ++i) {
     const Gauge& g = gauges_[i];
     QRect row(m.padding, m.padding / 2 + static_cast<int>(i) * rowHeight(), title, rowHeight());

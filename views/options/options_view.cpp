@@ -74,6 +74,14 @@ TableCell measuredCell(const snapshot::TrialsReport& report, const snapshot::Opt
   return {};
 }
 
+// A size has its unit.
+QString valueText(const snapshot::Option& option, const std::string& value) {
+  const QString text = QString::fromStdString(value);
+  if (const auto bytes = format::bytesOf(text); option.kind() == "bytes" && bytes && *bytes > 0)
+    return format::bytes(*bytes);
+  return format::visible(text);
+}
+
 }  // namespace
 
 OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
@@ -216,8 +224,8 @@ void OptionsView::refill() {
     row.key = static_cast<qint64>(i);
     TableCell state(o.value() == "on"    ? QStringLiteral("✓ on")
                     : o.value() == "off" ? QStringLiteral("– off")
-                                         : value,
-                    value);
+                                         : valueText(o, o.value()),
+                    value, o.kind() == "bytes" ? value : QString());
     state.role = o.value() == "on" ? QStringLiteral("ok") : o.value() == "off" ? QStringLiteral("muted") : QString();
     TableCell by(format::visible(o.set_by()));
     by.role = o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
@@ -254,7 +262,7 @@ void OptionsView::showChosen() {
   reset_->setEnabled(o && o->value() != o->default_value() && !store().readOnly());
   name_->setText(o ? format::visible(o->name()) : QString());
   QString doc = o ? format::visible(o->doc()) : QString();
-  if (o && !o->default_value().empty()) doc += QStringLiteral(". Default: %1.").arg(format::visible(o->default_value()));
+  if (o && !o->default_value().empty()) doc += QStringLiteral(". Default: %1.").arg(valueText(*o, o->default_value()));
   // In a narrow panel the column of effects is out of sight; what waits for the next step has to be seen.
   if (o && !o->effect().empty()) doc += QStringLiteral("\n%1").arg(format::bytesWithin(format::visible(o->effect())));
   doc_->setText(doc);

@@ -151,11 +151,18 @@ void ParetoPlot::setChoice(const std::optional<snapshot::RecomputePoint>& point)
 }
 
 void ParetoPlot::fit() {
+  bool any = false;
+  for (const QCPGraph* g : {predicted_, measured_, present_, chosen_}) any = any || g->dataCount() > 0;
   for (QCPAxis* axis : {xAxis, yAxis}) {
+    axis->setTickLabels(any);  // an empty plot has no numbers
+    if (!any) {
+      axis->setRange(0, 1);
+      continue;
+    }
     axis->rescale();
     QCPRange range = axis->range();
     const double around = std::max(range.size() * 0.12, std::abs(range.center()) * 0.02);
-    axis->setRange(range.lower - around, range.upper + around);
+    axis->setRange(std::max(0.0, range.lower - around), range.upper + around);  // neither bytes nor times are below zero
   }
   replot(QCustomPlot::rpQueuedReplot);
 }
