@@ -21,6 +21,13 @@ ViewLayout layout(const char* name, QStringList left, QStringList centre, QStrin
   return l;
 }
 
+// Of a layout that an older version kept: Compare was four views.
+QString viewOfNow(const QString& id) {
+  for (const char* page : {"compare_options", "compare_times", "divergence"})
+    if (id == QLatin1String(page)) return QStringLiteral("compare");
+  return id;
+}
+
 }  // namespace
 
 QJsonObject ViewLayout::toJson() const {
@@ -56,14 +63,15 @@ ViewLayout ViewLayout::fromJson(const QJsonObject& json) {
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     const QJsonObject area = areas[kAreaNames[i]].toObject();
     for (const QJsonValue& id : area["views"].toArray()) {
-      if (!id.isString() || seen.contains(id.toString())) continue;
-      seen << id.toString();
-      l.views[i] << id.toString();
+      const QString view = viewOfNow(id.toString());
+      if (!id.isString() || seen.contains(view)) continue;
+      seen << view;
+      l.views[i] << view;
     }
-    l.front[i] = area["front"].toString();
+    l.front[i] = viewOfNow(area["front"].toString());
   }
   for (const QJsonValue& value : json["windows"].toArray()) {
-    const QString id = value["view"].toString();
+    const QString id = viewOfNow(value["view"].toString());
     const auto home = std::find(kAreaNames.begin(), kAreaNames.end(), value["home"].toString());
     if (id.isEmpty() || seen.contains(id)) continue;
     seen << id;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two runs recorded by the window with the real worker, then set beside each other, and their start-ups.
 #include <QComboBox>
+#include <QJsonArray>
+#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
 #include <QTableView>
 #include <QTest>
 #include <cmath>
 
+#include "app/workbench/layouts.h"
 #include "storage/comparison.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
@@ -69,6 +72,23 @@ class TwoRunsTest : public QObject {
   void initTestCase() {
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  // A layout that an older version kept has the one view where the first of the four stood.
+  void aLayoutOfFourViewsHasOne() {
+    const auto views = [](const QStringList& ids) { return QJsonObject{{"views", QJsonArray::fromStringList(ids)}}; };
+    QJsonObject right = views({"compare_options", "node"});
+    right["front"] = "compare_options";
+    const ViewLayout layout = ViewLayout::fromJson(
+        {{"name", "mine"},
+         {"areas",
+          QJsonObject{{"left", views({"runs"})}, {"right", right}, {"bottom", views({"divergence", "compare_times"})}}},
+         {"windows", QJsonArray{QJsonObject{{"view", "compare_times"}, {"home", "bottom"}}}}});
+    QStringList all;
+    for (const QStringList& area : layout.views) all << area;
+    QCOMPARE(all, (QStringList{"runs", "compare", "node"}));
+    QCOMPARE(layout.front[static_cast<std::size_t>(Area::kRight)], QStringLiteral("compare"));
+    QVERIFY(layout.floating.empty());
   }
 
   // The sentence of `stepscope compare`.
