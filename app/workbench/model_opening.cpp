@@ -39,8 +39,17 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
     // Not in the turn that took the answer: the dialog is work enough for one.
     if (!scripted_)
       QTimer::singleShot(0, this, [this, asked = setUps_] {
-        if (asked == setUps_ && !session_.built()) showSetUp();
+        // A build that began with the model needs none.
+        if (asked == setUps_ && !session_.built() && !store_.building()) showSetUp();
       });
+  });
+  // A build that was cancelled comes back to its set-up; one that failed does so itself, with the reason.
+  connect(&store_, &SnapshotStore::buildingChanged, this, [this] {
+    if (scripted_ || store_.building()) return;
+    QTimer::singleShot(0, this, [this, asked = setUps_] {
+      if (asked == setUps_ && !session_.built() && !store_.building() && store_.model() && session_.client().alive())
+        showSetUpOf(store_.model(), wanted_, session_.modelPath());
+    });
   });
   connect(&session_, &ModelSession::notRead, this, [this](const ModelPtr& model) {
     if (scripted_) return;
@@ -157,6 +166,7 @@ void ModelOpening::dataSent(const QString& path) {
 void ModelOpening::buildToFit(const snapshot::Configure& configuration, const QString& limit) {
   parts_.notice.clear();
   scripted_ = false;
+  wanted_ = configuration;
   auto* once = new QObject(this);
   connect(&session_, &ModelSession::builtChanged, once, [this, once, limit] {
     once->deleteLater();
@@ -176,6 +186,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   connect(dialog, &SetUpDialog::buildWanted, this, [this, other, path](const snapshot::Configure& configuration) {
     parts_.notice.clear();
     scripted_ = false;
+    wanted_ = configuration;
     if (other)
       session_.openAndBuild(path, configuration);
     else

@@ -65,7 +65,8 @@ class ModelOpening : public QObject {
   QWidget& pages_;
   ModelPeek peek_;  // at a model while another one is open
   bool scripted_ = false;
-  int setUps_ = 0;  // that were asked for
+  snapshot::Configure wanted_;  // of the newest set-up that was built
+  int setUps_ = 0;              // that were asked for
 };
 
 }  // namespace stepscope

@@ -142,6 +142,8 @@ void SnapshotStore::addStage(const QString& stage, GraphPtr graph) {
 }
 
 void SnapshotStore::setPlan(PlanPtr plan) {
+  // Times of other shapes say nothing of this plan, though it has the same instructions.
+  const bool sameShapes = !plan || !plan_ || plan->plan().signature() == plan_->plan().signature();
   plan_ = std::move(plan);
   timings_.assign(plan_ ? static_cast<std::size_t>(plan_->size()) : 0, Timing());
   // The newest step may have run under another plan, whose instructions have other numbers.
@@ -149,7 +151,8 @@ void SnapshotStore::setPlan(PlanPtr plan) {
     const auto* in = plan_->instruction(span.instruction());
     return in != nullptr && in->node() == span.node();
   };
-  if (plan_ && !steps_.empty() && std::all_of(steps_.back()->spans().begin(), steps_.back()->spans().end(), ofPlan))
+  if (plan_ && sameShapes && !steps_.empty() &&
+      std::all_of(steps_.back()->spans().begin(), steps_.back()->spans().end(), ofPlan))
     takeSpans(steps_.back()->spans(), steps_.back()->step());
   emit planChanged();
 }

@@ -65,10 +65,13 @@ template <typename Report, typename Get>
 void SessionLab::find(StudyOf<Report>& study, snapshot::Request request, const QString& what, Get get, const Then& then) {
   if (study.running() || link_.refuse()) return;
   study.begin();
-  link_.study(std::move(request), what, [&study, what, get, then](const Delivery& d) {
+  link_.study(std::move(request), what, [this, &study, what, get, then](const Delivery& d) {
     if (!d.response->done()) return;
     const Report* const found = get(*d.response);
-    study.end(found ? std::make_shared<const Report>(*found) : nullptr, problemOf(d, found != nullptr, what));
+    const bool cancelled = d.response->has_error() && d.response->error().code() == "cancelled";
+    study.end(found ? std::make_shared<const Report>(*found) : nullptr,
+              cancelled ? QString() : problemOf(d, found != nullptr, what));
+    if (cancelled) emit session_.note(QStringLiteral("Cancelled"));  // by a person, who knows
     if (found && then) then();
   });
 }

@@ -186,6 +186,8 @@ void SessionModel::build(const snapshot::Configure& configuration) {
 void SessionModel::wasBuilt() {
   built_ = true;
   shownWith_ = configuration_;
+  // A step that was paused under the plan before was thrown away with it.
+  selection_.setCurrentInstruction(store_.position().in_step() ? store_.position().instruction() : -1);
   store_.setBuilding(false);
   store_.findings().setOptionProof(nullptr);  // of a plan that is no more
   if (!parts_.recovery.comingBack()) {

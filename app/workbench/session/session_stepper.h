@@ -24,8 +24,8 @@ class SessionStepper : public SessionPart {
   explicit SessionStepper(const SessionParts& parts) : SessionPart(parts) {}
 
   void run(bool backwards);
-  // Moves by hand. One that comes while another runs waits for its turn, so that no press of a key is lost; a breakpoint, a
-  // pause, an error drop those that wait.
+  // Moves by hand. One that comes while another runs waits for its turn, so that no press of a key is lost; a pause, an
+  // error, and a breakpoint that a move stopped at drop those that wait.
   void step(int count);  // negative: back
   void stepPhase(bool backwards);
   void finishStep();
