@@ -1,15 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/findings.h"
 
+#include <QRegularExpression>
+
 #include "views/common/format.h"
 
 namespace stepscope {
+namespace {
+
+// "recompute.budget = 8220288": a size has its unit.
+QString withSizes(QString change) {
+  static const QRegularExpression kSize(QStringLiteral("\\.(?:budget|limit) = (\\d{4,18})\\b"));
+  qsizetype from = 0;
+  for (auto match = kSize.match(change); match.hasMatch(); match = kSize.match(change, from)) {
+    const QString with = format::bytes(match.captured(1).toLongLong());
+    change.replace(match.capturedStart(1), match.capturedLength(1), with);
+    from = match.capturedStart(1) + with.size();
+  }
+  return change;
+}
+
+}  // namespace
 
 QString Findings::optionProofText(QString* role) const {
   *role = QStringLiteral("muted");
   if (!optionProof_) return {};
   const snapshot::OptionProof& p = *optionProof_;
-  const QString change = format::visible(p.change());
+  const QString change = withSizes(format::visible(p.change()));
   if (!p.unavailable().empty())
     return QStringLiteral("%1: not compared with the plan before (%2)").arg(change, format::visible(p.unavailable()));
   const QString peaks = p.before_peak_bytes() == p.after_peak_bytes()
