@@ -205,9 +205,9 @@ ss_error* ss_parameters(ss_session* session, const ss_value_info* const** list, 
   return guarded("ss_parameters", session, [&](Session& s) -> Status {
     auto& infos = session->parameters;
     infos.clear();
-    for (const ParameterChoice& parameter : s.parameters()) {
+    for (const ParameterChoice& parameter : s.plans().parameters()) {
       ss_value_info& info = infos.add();
-      describe(s.valueOf(parameter), info, infos.given);
+      describe(s.plans().valueOf(parameter), info, infos.given);
       info.trained = parameter.trained ? 1 : 0;
     }
     return giveList("ss_parameters", infos, list, count);

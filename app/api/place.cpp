@@ -14,9 +14,9 @@ Result<std::vector<std::pair<std::string, Dims>>> flatLayout(const char* what, S
   if (!session.built())
     return fail(ErrorCode::kNotFound, fmt::format("{}: nothing was built; expected ss_build before", what));
   std::vector<std::pair<std::string, Dims>> layout;
-  const auto state = session.namedState(false);
-  for (const ParameterChoice& parameter : session.parameters()) {
-    const Value& value = session.valueOf(parameter);
+  const auto state = session.trained().named(false);
+  for (const ParameterChoice& parameter : session.plans().parameters()) {
+    const Value& value = session.plans().valueOf(parameter);
     if (!parameter.trained && (trainedOnly || !isFloating(value.type.dtype))) continue;
     const auto it = state.find(value.name);
     if (it == state.end()) continue;
@@ -46,7 +46,7 @@ ss_error* ss_place(ss_session* session, const char* name, const ss_tensor* memor
   return guarded("ss_place", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string text, nameOf("ss_place", name));
     SS_ASSIGN(const TensorView view, viewOf(fmt::format("ss_place: '{}'", text), memory));
-    return s.placeState(text, borrowed(view), take != 0);
+    return s.trained().place({{text, borrowed(view)}}, take != 0);
   });
 }
 
@@ -72,7 +72,7 @@ ss_error* ss_place_flat(ss_session* session, int32_t trained_only, const ss_tens
       parts[name] = Tensor(DType::kF32, dims, nullptr, at);
       at += elementCount(dims);
     }
-    return s.placeStates(std::move(parts), take != 0);
+    return s.trained().place(std::move(parts), take != 0);
   });
 }
 }

@@ -64,7 +64,7 @@ ss_error* ss_set_property(ss_session* session, const ss_property* property) {
     SS_ASSIGN(const std::string name, nameOf("ss_set_property", property->name));
     SS_ASSIGN(Property value, propertyFrom(name, *property));
     SS_TRY(checkProperty(name, value));
-    s.properties()[name] = std::move(value);
+    s.trained().properties()[name] = std::move(value);
     return {};
   });
 }
@@ -72,7 +72,7 @@ ss_error* ss_set_property(ss_session* session, const ss_property* property) {
 ss_error* ss_drop_property(ss_session* session, const char* name) {
   return guarded("ss_drop_property", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string text, nameOf("ss_drop_property", name));
-    if (s.properties().erase(text) == 0)
+    if (s.trained().properties().erase(text) == 0)
       return fail(ErrorCode::kNotFound, fmt::format("ss_drop_property: no property '{}'", text));
     return {};
   });
@@ -83,7 +83,7 @@ ss_error* ss_properties(ss_session* session, const ss_property* const** list, si
     if (!list || !count) return invalid("ss_properties: a place for the list is NULL; expected two");
     auto& infos = session->properties;
     infos.clear();
-    for (const auto& [name, value] : s.properties()) describe(name, value, infos.add(), infos.given);
+    for (const auto& [name, value] : s.trained().properties()) describe(name, value, infos.add(), infos.given);
     infos.giveOut(list, count);
     return {};
   });

@@ -44,7 +44,7 @@ ss_error* ss_edit(ss_session* session, const char* name, const ss_tensor* conten
 ss_error* ss_state(ss_session* session, const char* name, ss_tensor* tensor) {
   return guarded("ss_state", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string text, nameOf("ss_state", name));
-    const auto state = s.namedState(true);
+    const auto state = s.trained().named(true);
     const auto it = state.find(text);
     if (it == state.end())
       return fail(ErrorCode::kNotFound, fmt::format("ss_state: no parameter or optimizer state '{}'", text));
@@ -55,7 +55,7 @@ ss_error* ss_state(ss_session* session, const char* name, ss_tensor* tensor) {
 ss_error* ss_gradient(ss_session* session, const char* parameter, ss_tensor* tensor) {
   return guarded("ss_gradient", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string name, nameOf("ss_gradient", parameter));
-    SS_ASSIGN(Tensor gradient, s.gradient(name));
+    SS_ASSIGN(Tensor gradient, s.trained().gradient(name));
     return giveOutTensor("ss_gradient", *session, session->given.tensor(std::move(gradient)).view(), tensor);
   });
 }
@@ -64,7 +64,7 @@ ss_error* ss_set_state(ss_session* session, const char* name, const ss_tensor* c
   return guarded("ss_set_state", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string text, nameOf("ss_set_state", name));
     SS_ASSIGN(const TensorView view, viewOf(fmt::format("ss_set_state: '{}'", text), contents));
-    return s.writeState(text, view);
+    return s.trained().write(text, view);
   });
 }
 
@@ -83,14 +83,14 @@ ss_error* ss_set_learning_rate(ss_session* session, double base) {
 ss_error* ss_save(ss_session* session, const char* path) {
   return guarded("ss_save", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string file, nameOf("ss_save", path));
-    return s.saveState(file);
+    return s.trained().save(file);
   });
 }
 
 ss_error* ss_load(ss_session* session, const char* path, int32_t resume) {
   return guarded("ss_load", session, [&](Session& s) -> Status {
     SS_ASSIGN(const std::string file, nameOf("ss_load", path));
-    return s.loadState(file, resume != 0);
+    return s.trained().load(file, resume != 0);
   });
 }
 }

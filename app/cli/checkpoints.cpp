@@ -36,7 +36,7 @@ Status Checkpoints::write(const Session& session) {
     std::filesystem::create_hard_link(file_, numbered(1), error);
     if (error) std::filesystem::copy_file(file_, numbered(1), error);  // a file system without links
   }
-  SS_TRY(session.saveState(file_));
+  SS_TRY(session.trained().save(file_));
   wrote_ = true;
   return {};
 }

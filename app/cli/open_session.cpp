@@ -51,7 +51,7 @@ Status prepare(Session& session, const SharedOptions& shared) {
   TrainOptions options = session.options();
   options.startState.clear();  // a capture's; the user asked for another one
   SS_TRY(session.setOptions(std::move(options)));
-  SS_TRY(session.loadState(shared.initFrom, shared.resume));
+  SS_TRY(session.trained().load(shared.initFrom, shared.resume));
   return {};
 }
 

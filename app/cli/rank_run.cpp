@@ -104,7 +104,8 @@ void RankRun::asked(int signal) {
 
 Status RankRun::begin(const Session& session) {
   std::vector<double> mine{static_cast<double>(session.nextStep()),
-                           static_cast<double>(session.nextEntry() - ranks_->rank()), session.betweenRounds() ? 1.0 : 0.0};
+                           static_cast<double>(session.counters().entry - ranks_->rank()),
+                           session.counters().micro == 0 ? 1.0 : 0.0};
   std::vector<double> all;
   SS_TRY(ranks_->gather({"begin of the run", session.nextStep()}, mine, all));
   for (int r = 1; r < size(); ++r)
@@ -124,7 +125,7 @@ Status RankRun::begin(const Session& session) {
 
 // All numbers are compared first, then the first parameter that makes the difference is looked for.
 Status RankRun::sameParameters(const Session& session, std::int64_t step) {
-  const auto named = session.namedState(false);
+  const auto named = session.trained().named(false);
   std::vector<double> mine, all;
   for (const auto& [name, tensor] : named) mine.push_back(tensor.dtype == DType::kString ? 0.0 : fingerprint(tensor));
   SS_TRY(ranks_->gather({"parameters", step}, mine, all));
@@ -140,12 +141,12 @@ Status RankRun::sameParameters(const Session& session, std::int64_t step) {
 
 // Once for every build: the variants of one have the same state and the same collectives.
 void RankRun::lookAtPlan(const Session& session) {
-  if (lookedAt_ == session.runningBuild()) return;
-  lookedAt_ = session.runningBuild();
+  if (lookedAt_ == session.plans().build()) return;
+  lookedAt_ = session.plans().build();
   planned_ = collectivesOf(session.runningGraph(), session.stepper().plan(), session.registry().operators().ops,
                            ranks_->rank(), ranks_->size());
   stateBytes_ = 0;
-  for (const auto& [name, tensor] : session.namedState(true)) stateBytes_ += static_cast<std::int64_t>(tensor.bytes());
+  for (const auto& [name, tensor] : session.trained().named(true)) stateBytes_ += static_cast<std::int64_t>(tensor.bytes());
 }
 
 std::int64_t RankRun::plannedBytes(const snapshot::StepRecord& record) const {

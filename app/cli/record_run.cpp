@@ -46,7 +46,7 @@ void recordBuild(storage::Recorder& recorder, const Session& session) {
   recorder.phases(session.log().spansOf(session.log().builds() - 1));
   recorder.options(session.optionList());
   std::vector<std::string> stages;
-  for (const Stage& stage : session.stages())
+  for (const Stage& stage : session.plans().stages())
     if (!isPassStage(stage)) stages.push_back(stage.phase);
   if (auto graph = session.graphSnapshot({})) recorder.graph(std::move(*graph), static_cast<int>(stages.size()));
   if (auto plan = session.planSnapshot()) {

@@ -12,7 +12,7 @@ Status saveGraphs(const Session& session, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   if (error) return fail(ErrorCode::kIo, fmt::format("folder '{}': {}", folder.string(), error.message()));
   int number = 1;
-  for (const Stage& stage : session.stages()) {
+  for (const Stage& stage : session.plans().stages()) {
     if (isPassStage(stage)) continue;
     std::string name = stage.phase;
     for (char& c : name)

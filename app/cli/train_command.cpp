@@ -93,15 +93,15 @@ Status dump(const Session& session, const TrainArguments& a,
   if (!a.dumpGrads.empty()) {
     std::map<std::string, Tensor> owned;
     std::map<std::string, TensorView> views;
-    for (const ParameterChoice& parameter : session.parameters()) {
+    for (const ParameterChoice& parameter : session.plans().parameters()) {
       if (!parameter.trained) continue;
-      const std::string& name = session.valueOf(parameter).name;
-      SS_ASSIGN(owned[name], session.gradient(name));
+      const std::string& name = session.plans().valueOf(parameter).name;
+      SS_ASSIGN(owned[name], session.trained().gradient(name));
       views[name] = owned[name].view();
     }
     SS_TRY(writeSafetensors(a.dumpGrads, views, {}));
   }
-  if (!a.dumpParams.empty()) SS_TRY(writeSafetensors(a.dumpParams, session.namedState(false), {}));
+  if (!a.dumpParams.empty()) SS_TRY(writeSafetensors(a.dumpParams, session.trained().named(false), {}));
   for (const auto& [value, file] : fetches) {
     const ValueId id = session.findValue(value);
     if (!id)
@@ -235,7 +235,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
         failed = tl::make_unexpected(wish.error());
         break;
       }
-      stop = wish->stop && session->betweenRounds();
+      stop = wish->stop && session->counters().micro == 0;
       save = wish->save;
     }
     output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
@@ -249,14 +249,14 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
       if (ranks) recorder->ranks(ranks->newest());
       watch->look();
     }
-    if (ranks && !session->betweenRounds()) continue;  // sums of a round are another's too
-    if (ranks && session->keepsParts() && !ranks->leads()) {
+    if (ranks && session->counters().micro != 0) continue;  // sums of a round are another's too
+    if (ranks && session->trained().keepsParts() && !ranks->leads()) {
       // What rank 0 writes is theirs too. It tells of a file that fails; an error of the ranks comes again with the next
       // step.
-      if (save) (void)session->saveState({});
+      if (save) (void)session->trained().save({});
       continue;
     }
-    if (!save && ranks && session->keepsParts()) continue;  // time may have come since the others were told
+    if (!save && ranks && session->trained().keepsParts()) continue;  // time may have come since the others were told
     if (const Status kept = checkpoints.onTheWay(*session); !kept) {
       snapshot::Alert alert;
       alert.set_severity(snapshot::Alert::WARNING);
@@ -273,8 +273,8 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
     failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
   if (failed && (done > 0 || options.steps == 0)) {
-    const bool sends = ranks && !ranks->leads() && a.savesTogether && session->keepsParts();
-    failed = sends ? session->saveState({}) : checkpoints.atTheEnd(*session);
+    const bool sends = ranks && !ranks->leads() && a.savesTogether && session->trained().keepsParts();
+    failed = sends ? session->trained().save({}) : checkpoints.atTheEnd(*session);
   }
   if (failed && (done > 0 || options.steps == 0)) failed = exportTrained(*session, a, output);
   if (recorder) {

@@ -32,7 +32,7 @@ Status compareRun(Session& session, const CapturedGolden& captured, std::int64_t
                                         golden.view(), captured.golden.lossTolerance, std::max(1.0, std::abs(expected))));
   }
   if (captured.steps != steps) return {};
-  const auto state = session.namedState(false);
+  const auto state = session.trained().named(false);
   for (const auto& [name, golden] : captured.parameters) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.dims != golden.dims()) {

@@ -56,10 +56,16 @@ std::string withMissingRules(std::string unknown, const Graph& graph, const Resu
   return missing.empty() ? unknown : unknown + "\n" + missingRules(graph, missing);
 }
 
+// Whether it is a part of a step that was written as a model (`build --save-graphs`): its nodes carry phases.
+bool isPartOfStep(const Graph& graph) {
+  return std::ranges::any_of(graph.order(), [&](NodeId id) { return graph.node(id).phase != Phase::kForward; });
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request, std::vector<Stage>& stages) const {
-  SS_TRY(checkStepInputs(model_->graph));
+  // A part of a step has inputs of these names by right; it is run, and nothing trains it.
+  if (!request.forwardOnly || !isPartOfStep(model_->graph)) SS_TRY(checkStepInputs(model_->graph));
   auto step = std::make_shared<SymbolicStep>();
   step->model = model_;
   step->request = std::move(request);
@@ -80,9 +86,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   SS_TRY(passes("pre-grad passes"));
   step->keptRows = keptRowsOf(work.graph, step->density);
   if (step->request.forwardOnly) {
-    // A part of a step that was written as a model.
-    if (std::ranges::any_of(work.graph.order(), [&](NodeId id) { return work.graph.node(id).phase != Phase::kForward; }))
-      SS_TRY(passes("post-grad passes"));
+    if (isPartOfStep(work.graph)) SS_TRY(passes("post-grad passes"));
     if (std::string kernels = missingKernels(work.graph, work.inference.operators()); !kernels.empty())
       return unsupported(std::move(kernels));
   } else if (step->request.outer) {

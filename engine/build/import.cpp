@@ -86,8 +86,8 @@ Result<std::shared_ptr<const ImportedModel>> importModel(const std::filesystem::
   SS_TRY(checkPhase(*model, log, problems));
   keepStage(model->stages, "load", model->file.graph, log);
   model->graph = std::move(model->file.graph);
-  model->inference = std::make_unique<Inference>(
-      model->graph, InferOptions{.declared = &model->file.valueInfo, .operators = &model->registry->operators()});
+  model->inference = std::make_unique<Inference>(model->graph, model->registry->operators(),
+                                                 InferOptions{.declared = &model->file.valueInfo});
   SS_TRY(importPasses("inline", *model, log));
   keepStage(model->stages, "inline", model->graph, log);
   SS_TRY(importPasses("infer", *model, log));

@@ -60,7 +60,7 @@ Status shapeSeeds(Graph& graph, const OuterStep& step, const Operators& operator
   };
   if (std::ranges::all_of(step.seeds, known)) return {};
   Graph forward = graph;
-  Inference facts(forward, InferOptions{.operators = &operators});
+  Inference facts(forward, operators);
   SS_TRY(facts.run());
   for (const OuterStep::Seed& seed : step.seeds)
     graph.mutableValue(seed.gradient).type.shape = forward.value(forward.outputs().at(seed.index)).type.shape;

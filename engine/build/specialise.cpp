@@ -53,8 +53,8 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
     }
     if (variant->step->outer) SS_TRY(shapeSeeds(graph, *variant->step->outer, model_->registry->operators()));
     constexpr std::int64_t kFoldElements = 1 << 20;
-    variant->inference = std::make_unique<Inference>(
-        graph, InferOptions{.foldElements = kFoldElements, .operators = &model_->registry->operators()});
+    variant->inference =
+        std::make_unique<Inference>(graph, model_->registry->operators(), InferOptions{.foldElements = kFoldElements});
     if (Status status = variant->inference->run(); !status) return phase.fail(request.explain(status.error()));
     if (variant->step->outer) {
       auto factors = sampleFactors(graph, *variant->step->outer);

@@ -91,6 +91,7 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   const ThreadScope scope(threads_);
   const SubnormalScope subnormals(options.flushSubnormals, threads_);
   logical_.clear();
+  ranUpdate_ = options.update;
   if (begin == 0) written_.clear();
   ActivitySource* const source = options.spans ? activityOf(device_) : nullptr;
   const std::size_t before = options.spans ? options.spans->size() : 0;

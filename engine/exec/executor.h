@@ -53,7 +53,7 @@ class Executor {
   // the executor, as must `operators`, in which the kernels are found. `device` is the one that the plan was made for; null:
   // the CPU.
   Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend,
-           const Operators& operators = builtInOperators(), Device* device = nullptr);
+           const Operators& operators, Device* device = nullptr);
 
   struct BoundKernel {
     NodeId node;
@@ -216,6 +216,7 @@ class Executor {
   std::vector<const void*> written_;    // state that this run saved
   StepGraphs graphs_;
   StepIssue issue_;
+  bool ranUpdate_ = true;  // RunOptions::update of the newest run
   std::vector<BoundKernel> bound_;
   std::vector<int> copyInstructionOf_;            // by value id: the copy to the other space; empty on the CPU
   mutable std::vector<Overwritten> overwritten_;  // by buffer; found when it is first asked for

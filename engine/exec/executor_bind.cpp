@@ -105,8 +105,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
   findSaves();
   if (anyDynamic) {
     dynamicGraph_ = std::make_unique<Graph>(graph_);
-    dynamicInference_ =
-        std::make_unique<Inference>(*dynamicGraph_, InferOptions{.foldElements = -1, .operators = &operators_});
+    dynamicInference_ = std::make_unique<Inference>(*dynamicGraph_, operators_, InferOptions{.foldElements = -1});
   }
   return {};
 }

@@ -125,6 +125,8 @@ std::string Executor::unavailable(ValueId id, int position) const {
   if (value.role != ValueRole::kNodeOutput) return {};
   const int producer = plan_.instructionOf(value.producer);
   if (position <= producer) return fmt::format("not computed yet: instruction {} makes it", producer);
+  if (!ranUpdate_ && plan_.instructions[at(producer)].updateEntry)
+    return "not computed: it belongs to the update, which runs at the end of a round of accumulation";
   if (!conditionsHold(producer)) return "its branch of If did not run";
   if (overwritten_.empty()) overwritten_ = overwritten(plan_);
   const Overwritten& lost = overwritten_[at(index)];

@@ -11,9 +11,9 @@ constexpr std::int64_t kFoldNothing = -1;
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 }  // namespace
 
-Interpreter::Interpreter(const Graph& graph, Backend backend, RandomKey key, int threads, const Operators& operators)
+Interpreter::Interpreter(const Graph& graph, const Operators& operators, Backend backend, RandomKey key, int threads)
     : graph_(graph),
-      inference_(graph_, {.foldElements = kFoldNothing, .operators = &operators}),
+      inference_(graph_, operators, {.foldElements = kFoldNothing}),
       backend_(backend),
       key_(key),
       threads_(threads) {

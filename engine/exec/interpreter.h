@@ -16,8 +16,7 @@ class Interpreter {
  public:
   // Works on a copy of the graph. `key.seed` and `key.step` key random nodes; the node part is filled per node.
   // `operators` outlive the interpreter.
-  Interpreter(const Graph& graph, Backend backend, RandomKey key = {}, int threads = 1,
-              const Operators& operators = builtInOperators());
+  Interpreter(const Graph& graph, const Operators& operators, Backend backend, RandomKey key = {}, int threads = 1);
 
   // Contents of a graph input, initializer or state (overrides initial contents). Error: dtype that differs from the
   // declared one.

@@ -192,7 +192,7 @@ class Search {
     model->path = "sub-graph";
     model->graph = part.sub.graph;
     model->file.opsets = part.sub.graph.opsets;
-    model->inference = std::make_unique<Inference>(model->graph, InferOptions{.operators = &model->registry->operators()});
+    model->inference = std::make_unique<Inference>(model->graph, model->registry->operators());
     SS_TRY(model->inference->run());
     model->graph.markImported();
     return model;

@@ -93,10 +93,10 @@ Result<OneNode::Made> OneNode::make(bool othersToo) const {
   for (std::size_t o = 0; o < node_.outputs.size(); ++o) names.push_back(node_.outputs[o] ? fmt::format("y{}", o) : "");
   const NodeId id = graph.addNode("node", node_.domain, node_.op, std::move(inputs), std::move(names), node_.attrs);
   graph.mutableNode(id).sinceVersion = node_.sinceVersion;
-  Inference inference(graph, {.foldElements = -1, .operators = operators_});
+  Inference inference(graph, *operators_, {.foldElements = -1});
   SS_TRY(inference.run());
   // Outputs that are infinities, or stand for them (masks), say nothing of slopes and would swallow the others.
-  Interpreter once(graph, Backend::kReference, kKey, 1, *operators_);
+  Interpreter once(graph, *operators_, Backend::kReference, kKey);
   for (std::size_t t = 0; t < made.inputs.size(); ++t) SS_TRY(once.feed(made.inputs[t], operands[varied[t]]));
   SS_TRY(once.run());
   const auto add = [&](std::string op, std::vector<ValueId> of, Attributes attrs = {}) {
@@ -141,7 +141,7 @@ Result<OneNode::Made> OneNode::make(bool othersToo) const {
 }
 
 Result<OneNodeStep> OneNode::step(const std::vector<Tensor>& at, bool withGradients) const {
-  Interpreter run(withGradients ? withGradients_ : plain_, Backend::kReference, kKey, 1, *operators_);
+  Interpreter run(withGradients ? withGradients_ : plain_, *operators_, Backend::kReference, kKey);
   for (std::size_t t = 0; t < inputs_.size(); ++t) SS_TRY(run.feed(inputs_[t], at[varied[t]]));
   SS_TRY(run.run());
   OneNodeStep step;

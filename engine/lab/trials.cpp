@@ -26,8 +26,8 @@ constexpr double kSlowNs = 2e8;
 constexpr int kMostRounds = 100'000;
 // A gradient whose norm is a smaller share of that of all is rounding: that of a key's bias in attention is zero in theory.
 constexpr double kNoise = 1e-5;
-constexpr double kShortestTurnNs = 1e6, kSoonNs = 2e7;
-constexpr int kMostRepeats = 256;
+constexpr double kShortestTurnNs = 5e6, kSoonNs = 2e7;
+constexpr int kMostRepeats = 1024;
 constexpr double kPlanted = 0.05;
 const std::string kNothing = "(nothing)", kSlowed = "(5 % slower)";
 
@@ -329,7 +329,7 @@ class Trials {
 
   // --- times
 
-  // One turn: the sum of so many steps, for each by its samples.
+  // One turn: the median of so many steps, by its samples. What interrupts one of many short steps is no time of the plan.
   Result<double> turn(Lane& lane, int round, int repeats) {
     const std::vector<Batch>& batches = batchesOf(lane);
     const Batch& batch = batches[static_cast<std::size_t>(round) % batches.size()];
@@ -337,13 +337,12 @@ class Trials {
       lastThreads_ = lane.threads();
       if (lane.lastNs < kSoonNs) SS_TRY(step(lane, batch));  // threads come and go: that is no time of the step
     }
-    double ns = 0;
-    for (int i = 0; i < repeats; ++i) {
-      SS_ASSIGN(const double one, step(lane, batch));
-      ns += one;
+    std::vector<double> steps(static_cast<std::size_t>(repeats));
+    for (double& ns : steps) {
+      SS_ASSIGN(ns, step(lane, batch));
     }
-    lane.lastNs = ns / repeats;
-    return std::max(1.0, ns / repeats) / static_cast<double>(lane.samples);
+    lane.lastNs = medianOf(steps);
+    return std::max(1.0, lane.lastNs) / static_cast<double>(lane.samples);
   }
 
   // Seconds that are left for the candidate, of those for all.

@@ -56,7 +56,8 @@ class InferShapeContext final : public ShapeContext {
   Inference& inference_;
 };
 
-Inference::Inference(Graph& graph, InferOptions options) : graph_(&graph), options_(options) {}
+Inference::Inference(Graph& graph, const Operators& operators, InferOptions options)
+    : graph_(&graph), operators_(&operators), options_(options) {}
 
 Inference::Facts& Inference::facts(ValueId id) {
   const auto index = static_cast<std::size_t>(id.index);

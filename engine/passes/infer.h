@@ -24,20 +24,19 @@ struct InferOptions {
   std::int64_t foldElements = 1 << 16;
   // Types that the file declares for intermediate values and outputs; names of their dims win over fresh symbols.
   const std::map<std::string, ValueType>* declared = nullptr;
-  // What ops and kernels there are; must outlive the inference.
-  const Operators* operators = &builtInOperators();
 };
 
 class Inference {
  public:
-  explicit Inference(Graph& graph, InferOptions options = {});
+  // `operators`: what ops and kernels there are; they outlive the inference.
+  Inference(Graph& graph, const Operators& operators, InferOptions options = {});
   // What is known of a graph holds for a copy of it, whose ids are the same: points a copied Inference at the copied graph.
   void rebind(Graph& graph) { graph_ = &graph; }
 
   const InferOptions& options() const { return options_; }
-  const Operators& operators() const { return *options_.operators; }
-  const OpRegistry& ops() const { return options_.operators->ops; }
-  const KernelRegistry& kernels() const { return options_.operators->kernels; }
+  const Operators& operators() const { return *operators_; }
+  const OpRegistry& ops() const { return operators_->ops; }
+  const KernelRegistry& kernels() const { return operators_->kernels; }
 
   // All nodes in order. Error: the first contradiction, naming the node.
   Status run();
@@ -75,6 +74,7 @@ class Inference {
   Dim resolve(const Dim& dim) const;
 
   Graph* graph_;
+  const Operators* operators_;
   InferOptions options_;
   std::vector<Facts> facts_;
   std::map<std::string, Dim> substitutions_;

@@ -6,7 +6,7 @@ namespace stepscope {
 
 Status inferTypes(Graph& graph, PassContext& context) {
   if (context.inference.isCurrent()) return {};
-  context.inference = Inference(graph, context.inference.options());
+  context.inference = Inference(graph, context.inference.operators(), context.inference.options());
   SS_TRY(context.inference.run());
   std::size_t unknown = 0;
   for (const NodeId id : graph.order())

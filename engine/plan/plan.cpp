@@ -352,12 +352,6 @@ class Planner {
     b.editText().decision = std::move(decision);
   }
 
-  // What a library of a device may compute (kernels/library_product.h).
-  static bool isProduct(const Node& node) {
-    return node.op == "MatMul" || node.op == "Gemm" || node.op == "FusedMatMul" || node.op == "BatchedMatMul" ||
-           node.op == "Product";
-  }
-
   void specify(Instruction& instruction) {
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = inference_.ops().find(node);
@@ -385,7 +379,9 @@ class Planner {
     spec.outputs.reserve(instruction.outputs.size());
     for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
     for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
-    if (options_.tf32 && isProduct(node) && spec.inputs[0].dtype == DType::kF32) spec.attrs.set("tf32", std::int64_t{1});
+    if (options_.tf32 && op && op->category == OpCategory::kMatmul && !spec.inputs.empty() &&
+        spec.inputs[0].dtype == DType::kF32)
+      spec.attrs.set("tf32", std::int64_t{1});
     if (op && op->layout.elementwise) dropSharedLayout(spec);
     if (op) instruction.traffic = op->traffic;
     instruction.kernel = specs_.share(std::move(spec));

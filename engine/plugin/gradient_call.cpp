@@ -66,6 +66,7 @@ ssp_status GradientCall::add(const char* domain, const char* name, const ssp_val
     return refuse("emits a node without domain, op, inputs or outputs", "all of them");
   const std::string shown = fmt::format("{}{}{}", domain, *domain == '\0' ? "" : ".", name);
   std::uint32_t leastIn = 0, mostIn = 0, mostOut = 0;
+  // The ABI offers ONNX as this build has it; no library adds to that domain (check_entry.cpp), so every registry has these.
   if (const OpDef* known = *domain == '\0' ? builtInOperators().ops.find("", name) : nullptr) {
     leastIn = known->inputs.least, mostIn = known->inputs.most, mostOut = known->outputs.most;
   } else if (const ssp_op* own = bridge.library.findOp(domain, name)) {

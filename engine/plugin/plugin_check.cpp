@@ -98,8 +98,8 @@ class OpCheck {
   // The types of the outputs, with numbers; the rule with symbols must say the same.
   Answer shapes() {
     OneNode exact = graphOf(op_, example_, attrs_, false), symbolic = graphOf(op_, example_, attrs_, true);
-    SS_TRY(Inference(exact.graph, InferOptions{.operators = &plain_.operators()}).run());
-    SS_TRY(Inference(symbolic.graph, InferOptions{.operators = &plain_.operators()}).run());
+    SS_TRY(Inference(exact.graph, plain_.operators()).run());
+    SS_TRY(Inference(symbolic.graph, plain_.operators()).run());
     std::string text;
     for (const ValueId y : exact.graph.outputs()) {
       const ValueType &type = exact.graph.value(y).type, &other = symbolic.graph.value(y).type;
@@ -211,14 +211,14 @@ class OpCheck {
     request.loss = graph.node(loss).output(0);
     for (std::size_t i = 0; i < one.inputs.size(); ++i)
       if (isDifferentiable(i)) request.trained.push_back(one.inputs[i]);
-    Inference inference(graph, InferOptions{.operators = &plain_.operators()});
+    Inference inference(graph, plain_.operators());
     SS_TRY(inference.run());
     graph.markImported();
     SS_ASSIGN(const GradientReport report, buildGradient(graph, inference, request));
     for (const ValueId gradient : report.gradients)
       if (gradient) graph.mutableOutputs().push_back(gradient);
     SS_TRY(graph.sortTopologically());
-    Interpreter interpreter(graph, Backend::kCpu, {1, 0, 0}, 1, plain_.operators());
+    Interpreter interpreter(graph, plain_.operators(), Backend::kCpu, {1, 0, 0});
     for (std::size_t i = 0; i < one.inputs.size(); ++i)
       if (one.inputs[i]) SS_TRY(interpreter.feed(one.inputs[i], data_[i].clone()));
     SS_TRY(interpreter.run());

@@ -160,10 +160,10 @@ Status Stepper::countFirstBatchOnce() {
 }
 
 Status Stepper::commit() {
-  const bool roundEnds = runOptions().update, skipped = skipsUpdate();
+  const bool ends = roundEnds(), skipped = skipsUpdate();
   times_.add(lastSpans_, plan().instructions.size());
   LossScale& scale = context_.state.counters.lossScale;
-  if (roundEnds && step().optimizer.lossScale) {
+  if (ends && step().optimizer.lossScale) {
     const LossScale next = lossScaleAfter(options(), scale, !skipped);
     if (skipped)
       tellOfSkippedUpdate(*executor_, step(), context_, next);
@@ -171,7 +171,7 @@ Status Stepper::commit() {
       vanished_ = tellOfVanishedGradients(*executor_, step(), context_, vanished_);
     scale = next;
   }
-  context_.state.commit(roundEnds, roundEnds && !skipped);
+  context_.state.commit(ends, ends && !skipped);
   context_.log.setStep(context_.state.counters.step);
   stepped_ = true;
   inStep_ = false;

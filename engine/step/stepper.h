@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/build/builder.h"
@@ -102,6 +101,7 @@ class Stepper {
   Status joinStatistics();
   Status commit();
   Status findLossScale(const Batch& batch);
+  bool roundEnds() const;  // whether this micro step updates: the last one of a round of accumulation
   bool skipsUpdate() const;
 
   Status saveBeforeWrite(int instruction, bool undoable);

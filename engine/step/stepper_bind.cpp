@@ -114,11 +114,14 @@ Status Stepper::feed(const Batch& batch) {
   return {};
 }
 
+bool Stepper::roundEnds() const {
+  return !step().request.forwardOnly && context_.state.counters.micro + 1 >= options().accumulate;
+}
+
 Executor::RunOptions Stepper::runOptions() const {
-  const StateCounters& counters = context_.state.counters;
   Executor::RunOptions run;
-  run.key = {options().seed, static_cast<std::uint64_t>(counters.entry), 0};
-  run.update = !step().request.forwardOnly && counters.micro + 1 >= options().accumulate;
+  run.key = {options().seed, static_cast<std::uint64_t>(context_.state.counters.entry), 0};
+  run.update = step().request.forwardOnly || roundEnds();  // a part of a step that is run as a model is run whole
   run.flushSubnormals = options().subnormals == "flush";
   run.graphs = options().cudaGraphs;
   return run;

@@ -50,7 +50,7 @@ Status Stepper::findLossScale(const Batch& batch) {
 // A round of micro steps ended whose gradients were not finite.
 bool Stepper::skipsUpdate() const {
   const ValueId finite = step().optimizer.finite;
-  if (!finite || !runOptions().update) return false;
+  if (!finite || !roundEnds()) return false;
   const auto contents = executor_->read(finite);
   return contents && elementAsDouble(contents->view(), 0) == 0;
 }

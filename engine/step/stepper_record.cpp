@@ -50,7 +50,7 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_learning_rate(context_.learningRate.value_or(options().lr) *
                            scheduleFactor(options(), counters.scheduledUpdates()));
   const bool skipped = skipsUpdate();
-  record.set_updated(runOptions().update && !skipped);
+  record.set_updated(roundEnds() && !skipped);
   record.set_skipped(skipped);
   if (step().optimizer.lossScale) record.set_loss_scale(lossScaleFactor(options(), counters.lossScale));
   // What the judge read are the gradients of this rank.

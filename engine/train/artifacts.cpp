@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<Graph> stageGraph(const Session& session, std::string_view phase) {
-  for (const Stage& stage : session.stages())
+  for (const Stage& stage : session.plans().stages())
     if (stage.phase == phase) return *stage.graph;
   return fail(ErrorCode::kNotFound,
               fmt::format("artifacts: no graph of phase '{}'; expected a training that was built", phase));
@@ -25,9 +25,9 @@ Result<Graph> stageGraph(const Session& session, std::string_view phase) {
 
 // Contents of now, or none of parameters.
 void settleWeights(Graph& graph, const Session& session, bool nominal) {
-  const auto state = session.namedState(false);
-  for (const ParameterChoice& parameter : session.parameters()) {
-    const ValueId id = graph.findValue(session.valueOf(parameter).name);
+  const auto state = session.trained().named(false);
+  for (const ParameterChoice& parameter : session.plans().parameters()) {
+    const ValueId id = graph.findValue(session.plans().valueOf(parameter).name);
     if (!id || graph.value(id).role != ValueRole::kInitializer) continue;
     Value& value = graph.mutableValue(id);
     if (nominal && parameter.trained) {
@@ -165,15 +165,15 @@ Result<Artifacts> writeArtifacts(const Session& session, const std::filesystem::
   }
   description["optimizer"]["updates"] = std::move(updates);
   Json parameters = Json::array();
-  for (const ParameterChoice& parameter : session.parameters()) {
-    const Value& value = session.valueOf(parameter);
+  for (const ParameterChoice& parameter : session.plans().parameters()) {
+    const Value& value = session.plans().valueOf(parameter);
     parameters.push_back({{"name", value.name}, {"type", value.type.text()}, {"trained", parameter.trained}});
     made.trained += parameter.trained ? 1 : 0;
   }
   description["parameters"] = std::move(parameters);
   if (!nominal) {
     made.files.push_back(folder / "checkpoint.safetensors");
-    SS_TRY(session.saveState(made.files.back()));
+    SS_TRY(session.trained().save(made.files.back()));
   }
   made.files.push_back(folder / "artifacts.json");
   SS_TRY(writeText(made.files.back(), description.dump(1) + "\n"));

@@ -16,7 +16,8 @@ Status BatchFeed::open(const ImportedModel& model, const Graph& graph, const Tra
     return {};
   }
   const bool synthetic = options.data.empty();
-  SS_ASSIGN(data_, openData(graph, options, notes, synthetic ? dimensions(model, options) : std::vector<DimChoice>{}));
+  SS_ASSIGN(data_, openData(graph, options, model.registry->operators(), notes,
+                            synthetic ? dimensions(model, options) : std::vector<DimChoice>{}));
   if (!synthetic || !notes) return {};
   if (const ProposedData proposed = proposeData(model.path, model.graph); !proposed.path.empty())
     notes->push_back(

@@ -251,7 +251,7 @@ struct SyntheticExtents {
 
 // Extents of all inputs: by symbols, and of the labels of an attached loss by the output that they are compared with.
 Result<SyntheticExtents> syntheticExtents(const Graph& graph, const std::vector<ValueId>& fed, const TrainOptions& options,
-                                          const std::vector<DimChoice>& fitted) {
+                                          const Operators& operators, const std::vector<DimChoice>& fitted) {
   std::vector<ValueId> others, labels;
   for (const ValueId id : fed) (comparedOutput(graph, id) ? labels : others).push_back(id);
   const SyntheticDims free(graph, others, options.dims, fitted);
@@ -268,7 +268,7 @@ Result<SyntheticExtents> syntheticExtents(const Graph& graph, const std::vector<
               SyntheticSource(std::move(integers), extents.inputs, options.seed, options.padding).batch(0));
     const std::map<std::string, Dims> known = extents.inputs;
     for (const ValueId id : labels) {
-      auto derived = labelExtents(graph, id, known, batch);
+      auto derived = labelExtents(graph, operators, id, known, batch);
       if (!derived) continue;
       const Value& output = graph.value(comparedOutput(graph, id));
       if (elementCount(*derived) == 0)
@@ -345,7 +345,7 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
   return layout;
 }
 
-Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, const Operators& operators,
                                              std::vector<std::string>* notes, const std::vector<DimChoice>& fitted) {
   for (const auto& [name, value] : options.pad) {
     const ValueId id = graph.findValue(name);
@@ -360,7 +360,7 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   for (const ValueId id : fed)
     if (graph.value(id).type.dtype == DType::kString)
       return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", graph.value(id).name));
-  SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
+  SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, operators, fitted));
   if (notes) notes->insert(notes->end(), extents.notes.begin(), extents.notes.end());
   std::vector<SyntheticSource::Input> inputs = syntheticInputs(graph, fed, options, extents, notes);
   return std::make_unique<SyntheticSource>(std::move(inputs), extents.inputs, options.seed, options.padding);
@@ -387,11 +387,12 @@ Result<Batch> batchOf(const Graph& graph, const std::string& data, const std::ma
   return batch;
 }
 
-Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const std::vector<DimChoice>& fitted) {
+Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const Operators& operators,
+                         const std::vector<DimChoice>& fitted) {
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
     if (!isStepInput(graph.value(id).name)) fed.push_back(id);
-  SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
+  SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, operators, fitted));
   // How many labels and tokens count decides about a plan.
   std::vector<SyntheticSource::Input> inputs = syntheticInputs(graph, fed, options, extents, nullptr);
   const auto isCounted = [](DType dtype) { return !isFloating(dtype) && dtype != DType::kString; };

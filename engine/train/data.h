@@ -12,6 +12,7 @@
 #include "engine/build/input_role.h"
 #include "engine/build/options.h"
 #include "engine/ir/graph.h"
+#include "engine/ops/operators.h"
 #include "engine/train/synthetic_dims.h"
 
 namespace stepscope {
@@ -38,8 +39,9 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
 // The source that the options name, for the inputs of `graph`. Every input must be found, with its dtype (numbers are
 // converted: float64 → float32 rounded, integers where every element fits, int64 → int32 say) and a rank that fits: equal to
 // the declared one, or one more (a leading axis of entries). Errors name the input, what was found and what was expected.
-// `fitted`: extents of symbols that the options leave open, for synthetic data.
-Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,
+// For synthetic data: the `operators` of the model, by which shapes follow from each other, and `fitted`, extents of symbols
+// that the options leave open.
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, const Operators& operators,
                                              std::vector<std::string>* notes, const std::vector<DimChoice>& fitted = {});
 
 // The batch that arrays of one step make, by graph input; in the types of the inputs, as openData() converts them. `data`
@@ -49,6 +51,7 @@ Result<Batch> batchOf(const Graph& graph, const std::string& data, const std::ma
 // A batch of the types and extents that synthetic data would have under these options. Integers are filled as there, so that
 // as many labels and tokens count; floats are zero, and large arrays of them take no memory as long as nobody writes to
 // them. Option `data` is not looked at.
-Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const std::vector<DimChoice>& fitted = {});
+Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const Operators& operators,
+                         const std::vector<DimChoice>& fitted = {});
 
 }  // namespace stepscope

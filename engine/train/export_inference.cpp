@@ -20,7 +20,7 @@ tl::unexpected<Error> unsupportedNode(const Node& node, std::string_view what) {
 
 // The imported graph, before shapes were inferred and anything was lowered that ONNX has a word for.
 Result<Graph> importedGraph(const Session& session) {
-  for (const Stage& stage : session.stages())
+  for (const Stage& stage : session.plans().stages())
     if (stage.phase == "inline") return *stage.graph;
   return fail(ErrorCode::kInternal, "export for inference: no stage 'inline'; expected a model that was imported");
 }
@@ -84,7 +84,7 @@ Result<ExportedModel> exportInference(const Session& session, const std::filesys
   SS_TRY(raiseIf(graph));
   SS_TRY(checkKnownOps(graph));
   ExportedModel exported;
-  for (const auto& [name, trained] : session.namedState(false)) {
+  for (const auto& [name, trained] : session.trained().named(false)) {
     const ValueId id = graph.findValue(name);
     if (!id || graph.value(id).role != ValueRole::kInitializer) continue;
     Value& value = graph.mutableValue(id);

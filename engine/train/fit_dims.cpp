@@ -50,7 +50,7 @@ void bindIntegers(const Graph& graph, const TrainOptions& options, const std::ma
   data.dims = extents;
   const SyntheticDims used(integers, inputs, extents);
   for (const std::string& name : used.unused()) data.dims.erase(name);
-  const auto source = openData(integers, data, nullptr);
+  const auto source = openData(integers, data, inference.operators(), nullptr);
   const auto batch = source ? (*source)->batch(0) : Result<Batch>(Batch{});
   if (!batch) return;
   for (const auto& [name, tensor] : batch->arrays)
@@ -96,7 +96,7 @@ std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOption
       dim = Dim(*extent);
     }
   }
-  Inference inference(graph, {.operators = &operators});
+  Inference inference(graph, operators);
   bindIntegers(graph, options, extents, inference);
   std::size_t at = 0;
   for (const NodeId id : graph.order()) {

@@ -15,12 +15,10 @@
 namespace stepscope {
 
 // Every symbol of the inputs that the options leave open, with the reason for its extent. Where nothing fits, the defaults.
-std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options,
-                               const Operators& operators = builtInOperators());
+std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options, const Operators& operators);
 
 // An error of shapes may come from synthetic data: adds what each symbol was set to, what the model needs where that is
 // known, and how to set it. Other errors, and those of a model without symbols or with data of its own, stay as they are.
-Error withDimHint(Error error, const Graph& graph, const TrainOptions& options,
-                  const Operators& operators = builtInOperators());
+Error withDimHint(Error error, const Graph& graph, const TrainOptions& options, const Operators& operators);
 
 }  // namespace stepscope

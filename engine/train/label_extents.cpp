@@ -30,13 +30,13 @@ ValueId comparedOutput(const Graph& graph, ValueId input) {
   return output;
 }
 
-std::optional<Dims> labelExtents(const Graph& graph, ValueId labels, const std::map<std::string, Dims>& inputs,
-                                 const Batch& integers) {
+std::optional<Dims> labelExtents(const Graph& graph, const Operators& operators, ValueId labels,
+                                 const std::map<std::string, Dims>& inputs, const Batch& integers) {
   const ValueId output = comparedOutput(graph, labels);
   if (!output || !graph.value(labels).type.shape) return std::nullopt;
   Graph bound = graph;
   for (const auto& [name, dims] : inputs) bound.mutableValue(bound.findValue(name)).type.shape = shapeOf(dims);
-  Inference inference(bound);
+  Inference inference(bound, operators);
   for (const auto& [name, tensor] : integers.arrays)
     inference.setConstant(bound.findValue(name), std::make_shared<const Tensor>(tensor));
   for (const NodeId id : bound.order()) {

@@ -8,6 +8,7 @@
 
 #include "engine/build/batch.h"
 #include "engine/ir/graph.h"
+#include "engine/ops/operators.h"
 
 namespace stepscope {
 
@@ -15,9 +16,9 @@ namespace stepscope {
 ValueId comparedOutput(const Graph& graph, ValueId input);
 
 // The extents of `labels` that belong to the other inputs: their extents by name, and the contents of those of integers,
-// from which extents may follow. Nothing when they are not known before the step runs, or when the inputs do not fit the
-// graph.
-std::optional<Dims> labelExtents(const Graph& graph, ValueId labels, const std::map<std::string, Dims>& inputs,
-                                 const Batch& integers);
+// from which extents may follow. `operators`: those of the model, whose shape rules tell. Nothing when they are not known
+// before the step runs, or when the inputs do not fit the graph.
+std::optional<Dims> labelExtents(const Graph& graph, const Operators& operators, ValueId labels,
+                                 const std::map<std::string, Dims>& inputs, const Batch& integers);
 
 }  // namespace stepscope

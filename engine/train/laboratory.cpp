@@ -74,7 +74,7 @@ std::function<Result<Batch>(const Graph&, std::int64_t)> batchesOf(const Importe
   return [ofData, &model, options = present, dimension, entry](const Graph& graph,
                                                                std::int64_t extent) mutable -> Result<Batch> {
     if (!options.data.empty()) {
-      SS_ASSIGN(const auto data, openData(graph, options, nullptr));
+      SS_ASSIGN(const auto data, openData(graph, options, model.registry->operators(), nullptr));
       SS_ASSIGN(const Batch first, data->batch(entry));
       if (dimension.empty()) return first;
       ofData = symbolsIn(model.graph, first);
@@ -83,7 +83,8 @@ std::function<Result<Batch>(const Graph&, std::int64_t)> batchesOf(const Importe
     TrainOptions extended = options;
     if (ofData) extended.dims.insert(ofData->begin(), ofData->end());
     if (!dimension.empty()) extended.dims[dimension] = extent;
-    return emptyBatch(graph, extended, fitDims(model.graph, extended, model.registry->operators()));
+    const Operators& operators = model.registry->operators();
+    return emptyBatch(graph, extended, operators, fitDims(model.graph, extended, operators));
   };
 }
 
@@ -226,8 +227,8 @@ Result<snapshot::TrialsReport> Laboratory::trials(const snapshot::GetTrials& que
       subject.batchDimension.clear();
   }
   subject.batchesUnder = [this, &take](const Graph& graph, const TrainOptions& options) -> Result<std::vector<Batch>> {
-    SS_ASSIGN(const auto data,
-              openData(graph, options, nullptr, fitDims(model().graph, options, model().registry->operators())));
+    const Operators& operators = model().registry->operators();
+    SS_ASSIGN(const auto data, openData(graph, options, operators, nullptr, fitDims(model().graph, options, operators)));
     return take(*data, {});
   };
   subject.start = startOfStep();

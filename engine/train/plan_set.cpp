@@ -227,4 +227,14 @@ void PlanSet::giveBack() {
   }
 }
 
+const std::vector<ParameterChoice>& PlanSet::parameters() const {
+  static const std::vector<ParameterChoice> none;
+  return step() ? step()->parameters : none;
+}
+
+const Value& PlanSet::valueOf(const ParameterChoice& parameter) const {
+  const bool ofTheFile = static_cast<std::size_t>(parameter.value.index) < model_->graph.valueCapacity();
+  return (ofTheFile ? model_->graph : step()->graph).value(parameter.value);
+}
+
 }  // namespace stepscope

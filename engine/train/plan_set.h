@@ -31,8 +31,12 @@ class PlanSet {
   const Graph& graph() const { return made() ? stepper().graph() : model_->graph; }  // that runs; the imported one before
   const SymbolicStep* step() const { return made() ? &stepper().step() : nullptr; }  // of the plan that runs
   std::size_t build() const;  // which of the log's builds made the plan that runs
+  std::string signature() const { return made() ? stepper().plan().signature : std::string(); }  // of its batches
   const std::vector<Stage>& stages() const { return stages_; }
-  PointedPlaces& pointed() { return pointed_; }  // breakpoints and watches, for every plan
+  // What is trained and what is not, with the reason; empty before a build.
+  const std::vector<ParameterChoice>& parameters() const;
+  const Value& valueOf(const ParameterChoice& parameter) const;  // as the file has it, or the graph of option loss-graph
+  PointedPlaces& pointed() { return pointed_; }                  // breakpoints and watches, for every plan
 
   // Phases attach loss … bind for the batch that `batch` gives once the data is open. Plans of before give their memory back
   // before the new one takes any; on an error of the build they stay.

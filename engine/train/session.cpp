@@ -16,11 +16,16 @@
 namespace stepscope {
 
 Session::Session(Observer observer)
-    : context_(std::move(observer)), plans_(context_), numbers_(context_), lab_(context_, plans_, feed_, [this] {
-        BuildRequest alone = buildRequest(options_);
-        alone.ranks = 1;  // what is compared sends nothing
-        return alone;
-      }) {}
+    : context_(std::move(observer)),
+      plans_(context_),
+      numbers_(context_),
+      lab_(context_, plans_, feed_,
+           [this] {
+             BuildRequest alone = buildRequest(options_);
+             alone.ranks = 1;  // what is compared sends nothing
+             return alone;
+           }),
+      trained_(context_, plans_, numbers_, ring_, options_) {}
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
                                                std::vector<Problem>* problems, std::shared_ptr<const Registry> registry) {
@@ -69,14 +74,14 @@ Status Session::build() {
   if (options_.distributed != "off" && !context_.ranks)
     return unsupported(fmt::format("option 'distributed': {}; expected off here; hint: `stepscope train` runs ranks",
                                    options_.distributed));
-  SS_TRY(beginWhereAsked(true));
+  SS_TRY(trained_.beginWhereAsked(true));
   context_.log.beginBuild();
   context_.notes = StepNotes(options_);
   if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);
   SS_TRY(makePlans(buildRequest(options_)));
   context_.log.built();
   context_.learningRate.reset();  // the plans know it
-  tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log);
+  trained_.tellWhatTheFileLacks();
   if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
   if (ring_.empty()) ring_.remember(context_.state, options_.ringBytes);
   return {};
@@ -85,7 +90,7 @@ Status Session::build() {
 Status Session::buildForward(const std::vector<std::string>& fetch) {
   SS_TRY(abandonStep());
   takePending();
-  SS_TRY(beginWhereAsked(false));
+  SS_TRY(trained_.beginWhereAsked(false));
   context_.log.beginBuild();
   context_.notes = {};
   context_.flight = FlightRecorder();
@@ -139,16 +144,6 @@ Status Session::pin(ValueId id, bool pinned) {
   return done;
 }
 
-const std::vector<ParameterChoice>& Session::parameters() const {
-  static const std::vector<ParameterChoice> none;
-  return plans_.step() ? plans_.step()->parameters : none;
-}
-
-const Value& Session::valueOf(const ParameterChoice& parameter) const {
-  const bool ofTheFile = static_cast<std::size_t>(parameter.value.index) < imported().valueCapacity();
-  return (ofTheFile ? imported() : plans_.step()->graph).value(parameter.value);
-}
-
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
   std::vector<std::string> waiting;
@@ -176,12 +171,12 @@ std::vector<snapshot::Option> Session::optionList() const {
 }
 
 Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
-  if (stages().empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
-  for (const Stage& stage : stages())
-    if (stage.phase == phase || (phase.empty() && &stage == &stages().back()))
-      return toSnapshot(*stage.graph, stage.phase, parameters(), lossValue(), registry().operators().ops);
+  if (plans_.stages().empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
+  for (const Stage& stage : plans_.stages())
+    if (stage.phase == phase || (phase.empty() && &stage == &plans_.stages().back()))
+      return toSnapshot(*stage.graph, stage.phase, plans_.parameters(), lossValue(), registry().operators().ops);
   std::string names;
-  for (const Stage& stage : stages()) names += (names.empty() ? "" : ", ") + stage.phase;
+  for (const Stage& stage : plans_.stages()) names += (names.empty() ? "" : ", ") + stage.phase;
   return fail(ErrorCode::kNotFound, fmt::format("graph: no phase '{}'; kept are {}", phase, names));
 }
 

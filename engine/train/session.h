@@ -15,12 +15,12 @@
 #include "engine/ir/place_key.h"
 #include "engine/snapshot/graph.pb.h"
 #include "engine/snapshot/plan.pb.h"
-#include "engine/state/state_file.h"
 #include "engine/state/state_ring.h"
 #include "engine/train/batch_feed.h"
 #include "engine/train/laboratory.h"
 #include "engine/train/number_guard.h"
 #include "engine/train/plan_set.h"
+#include "engine/train/trained_state.h"
 
 namespace stepscope {
 
@@ -70,11 +70,7 @@ class Session {
   const BuildLog& log() const { return context_.log; }
   const std::vector<snapshot::PhaseSpan>& phases() const { return log().spans(); }
   const std::vector<snapshot::Alert>& alerts() const { return log().alerts(); }
-  std::size_t runningBuild() const { return plans_.build(); }
-  std::string runningSignature() const { return built() ? stepper().plan().signature : std::string(); }
-  const std::vector<Stage>& stages() const { return plans_.stages(); }
-  const std::vector<ParameterChoice>& parameters() const;        // empty before the build
-  const Value& valueOf(const ParameterChoice& parameter) const;  // as the file has it, or the graph of option loss-graph
+  const PlanSet& plans() const { return plans_; }                         // the graphs that led to them, what they train
   Result<snapshot::Graph> graphSnapshot(const std::string& phase) const;  // kept at a phase boundary; the newest for ""
   Result<snapshot::Plan> planSnapshot() const;
   std::vector<snapshot::Determinism> determinism() const;
@@ -84,9 +80,8 @@ class Session {
   // the error is kCancelled, and the step stands behind the instruction that made it.
   Result<snapshot::StepRecord> step();
   Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
-  std::int64_t nextStep() const { return context_.state.counters.step; }
-  bool betweenRounds() const { return context_.state.counters.micro == 0; }  // of accumulation
-  std::int64_t nextEntry() const { return context_.state.counters.entry; }   // of the data, on this rank
+  std::int64_t nextStep() const { return counters().step; }
+  const StateCounters& counters() const { return context_.state.counters; }  // where the run is
   NumberGuard& numbers() { return numbers_; }
   Laboratory& lab() { return lab_; }
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
@@ -117,26 +112,13 @@ class Session {
   ValueId findValue(std::string_view name) const { return runningGraph().findValue(name); }
   ValueId lossValue() const { return plans_.step() ? plans_.step()->loss : ValueId{}; }
 
-  // --- state. What a file that is loaded lacks is a warning.
-  Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, without loss scale and clipping
-  std::map<std::string, TensorView> namedState(bool optimizer) const;
-  // Between steps: other contents for a parameter, a statistic or optimizer state, converted where the floating type
-  // differs. Errors: a step is begun; an unknown name; other extents.
-  Status writeState(const std::string& name, const TensorView& contents);
-  // Between steps: a parameter or state lives in memory that a caller shares (State::place). An initializer may be placed
-  // before the build. The plans are bound again.
-  Status placeState(const std::string& name, Tensor memory, bool take);
-  Status placeStates(std::map<std::string, Tensor> memory, bool take);  // all of them or, on an error of a name, none
+  // --- what training changes
+  TrainedState& trained() { return trained_; }
+  const TrainedState& trained() const { return trained_; }
   // What the coming update multiplies by for parameters that have no rate of their own: option `lr` by the schedule. Setting
   // takes the place of the option, without a build. Error: a number below 0, or none.
   double learningRate() const;
   Status setLearningRate(double base);
-  PropertyBag& properties() { return properties_; }           // kept by saveState(); what a file has replaces its like
-  Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
-  // Whether ranks have parts of the optimizer state (option ranks.shard). saveState() is then a call of all of them: rank 0
-  // writes the whole, one tensor at a time, and `path` is not looked at by the others.
-  bool keepsParts() const;
-  Status loadState(const std::filesystem::path& path, bool resume);  // with `resume` optimizer state and counters too
 
  private:
   explicit Session(Observer observer);
@@ -146,11 +128,9 @@ class Session {
   Status openAgain(std::int64_t loopIterations);
   void takePending();
   Status needsBuild(std::string_view what) const;
-  Status obtainInitializer(const std::string& name);
   bool inStep() const { return built() && stepper().inStep(); }
   Status ensureStep() { return inStep() ? Status{} : beginStep(); }
   Result<Batch> fittingBatch();
-  Status beginWhereAsked(bool resume);  // option start-state
 
   StepContext context_;
   PlanSet plans_;
@@ -158,15 +138,13 @@ class Session {
   NumberGuard numbers_;
   Laboratory lab_;
   TrainOptions options_;
-  std::string begunWith_;                // the file of start-state that was loaded
   std::optional<TrainOptions> pending_;  // wait for a step boundary
   std::optional<snapshot::OptionProof> proof_;
   BuildRequest asked_;                              // keep, keepGradients and pinned of every build
   std::optional<std::pair<PlaceKey, int>> anchor_;  // where the person stopped, and which position that is in this plan
   StateRing ring_;
   bool ringWanted_ = false;  // copies cost time; only stepping asks for them
-  PropertyBag properties_;
-  std::optional<StateNames> loaded_;  // not compared with what is trained yet
+  TrainedState trained_;
 };
 
 }  // namespace stepscope

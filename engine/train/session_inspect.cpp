@@ -18,7 +18,7 @@ snapshot::ModelInfo Session::inspect() const {
   info.set_producer(toUtf8(model.file.producer));
   info.set_ir_version(model.file.irVersion);
   for (const auto& [domain, version] : model.file.opsets) (*info.mutable_opsets())[domain] = version;
-  info.set_node_count(static_cast<int>(stages().front().graph->order().size()));
+  info.set_node_count(static_cast<int>(plans_.stages().front().graph->order().size()));
   info.set_function_count(static_cast<int>(model.file.functions.size()));
   const auto addInput = [&](snapshot::InputInfo& i, ValueId id, bool withRole) {
     const Value& value = model.graph.value(id);
@@ -41,7 +41,7 @@ snapshot::ModelInfo Session::inspect() const {
   const LossChoice loss = proposeLoss(model.graph);
   if (loss.loss) info.set_proposed_loss(model.graph.value(loss.loss).name);
   info.set_loss_reason(loss.reason);
-  std::vector<ParameterChoice> choices = parameters();
+  std::vector<ParameterChoice> choices = plans_.parameters();
   // Without a loss among the outputs: what a loss attached to the chosen output, or the first that could have one, would
   // train.
   ValueId aim = loss.loss;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/build/builder.h"
+#include "engine/build/schedule.h"
 #include "engine/lab/option_proof.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/session.h"
@@ -154,6 +155,17 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   old.leave();
   plans_.replaceBy(std::move(*beside));
   if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
+  return {};
+}
+
+double Session::learningRate() const {
+  return options().lr * scheduleFactor(options(), context_.state.counters.scheduledUpdates());
+}
+
+Status Session::setLearningRate(double base) {
+  SS_TRY(applySetting(options_, "lr", fmt::format("{}", base), "api", registry().options()));
+  if (pending_) SS_TRY(applySetting(*pending_, "lr", fmt::format("{}", base), "api", registry().options()));
+  context_.learningRate = base;
   return {};
 }
 

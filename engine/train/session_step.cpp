@@ -131,7 +131,7 @@ Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
       return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
   }
   context_.breakpoints = std::move(breakpoints);
-  if (built()) plans_.pointed().setBreakpoints(context_.breakpoints, stepper(), stages());
+  if (built()) plans_.pointed().setBreakpoints(context_.breakpoints, stepper(), plans_.stages());
   if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
   return {};
 }

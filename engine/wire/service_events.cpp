@@ -10,7 +10,7 @@ snapshot::Response SessionService::buildReply(std::size_t build) const {
   auto& reply = *response.mutable_build();
   for (snapshot::PhaseSpan& span : session_->log().spansOf(build)) *reply.add_phases() = std::move(span);
   for (const snapshot::Alert& alert : session_->alerts()) *reply.add_alerts() = alert;
-  for (const Stage& stage : session_->stages()) reply.add_stages(stage.phase);
+  for (const Stage& stage : session_->plans().stages()) reply.add_stages(stage.phase);
   reply.set_loss(session_->lossValue().index);
   return response;
 }
@@ -23,10 +23,10 @@ void SessionService::tellBuilds() {
     connection_.send(0, buildReply(toldBuilds_), false);
     shownBuild_ = toldBuilds_;
   }
-  if (!session_->built() || session_->runningBuild() == shownBuild_) return;
-  shownBuild_ = session_->runningBuild();
+  if (!session_->built() || session_->plans().build() == shownBuild_) return;
+  shownBuild_ = session_->plans().build();
   snapshot::Response again = buildReply(shownBuild_);
-  again.mutable_build()->set_kept(session_->runningSignature());
+  again.mutable_build()->set_kept(session_->plans().signature());
   connection_.send(0, std::move(again), false);
 }
 
@@ -42,7 +42,7 @@ void SessionService::tellPlaces() {
   connection_.send(0, std::move(breakpoints), false);
 }
 
-Observer SessionService::observer() {
+Observer SessionService::observer(std::shared_ptr<const Registry> registry) {
   Observer o;
   o.phase = [this](const snapshot::PhaseSpan& span) {
     snapshot::Response event;
@@ -50,7 +50,7 @@ Observer SessionService::observer() {
     connection_.send(0, std::move(event), false);
   };
   o.begins = o.phase;
-  o.stage = [this](const Stage& stage) { stages_.tell(stage); };
+  o.stage = [this, registry = std::move(registry)](const Stage& stage) { stages_.tell(stage, registry); };
   o.alert = [this](const snapshot::Alert& alert) {
     snapshot::Response event;
     *event.mutable_alert() = alert;
@@ -66,9 +66,9 @@ Observer SessionService::observer() {
   return o;
 }
 
-void SessionService::sendStage(const Stage& stage) {
+void SessionService::sendStage(const Stage& stage, const Registry& registry) {
   snapshot::Response event;
-  *event.mutable_graph() = toSnapshot(*stage.graph, stage.phase, {}, {}, Registry::builtIn()->operators().ops);
+  *event.mutable_graph() = toSnapshot(*stage.graph, stage.phase, {}, {}, registry.operators().ops);
   if (event.ByteSizeLong() <= connection_.largestReply()) connection_.send(0, std::move(event), false);
 }
 

@@ -16,7 +16,9 @@
 namespace stepscope {
 
 SessionService::SessionService(Connection& connection, GoldenReader goldens)
-    : connection_(connection), goldens_(std::move(goldens)), stages_([this](const Stage& stage) { sendStage(stage); }) {}
+    : connection_(connection),
+      goldens_(std::move(goldens)),
+      stages_([this](const Stage& stage, const Registry& registry) { sendStage(stage, registry); }) {}
 
 Cancellable SessionService::cancellable() {
   return {[this] {
@@ -70,11 +72,11 @@ Status SessionService::open(const snapshot::Request& request) {
   if (request.open().missing_weights() == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
   for (const std::string& path : request.open().search_paths()) load.searchPaths.emplace_back(path);
   // Plugins are those of the environment: code is loaded because this machine's user wants it, not because a window asks.
-  SS_ASSIGN(plugins_, pluginWish({}, "environment"));
-  if (!plugins_.files.empty()) tellPluginCrashes(0);
-  SS_ASSIGN(auto registry, registryWith(plugins_));
+  SS_ASSIGN(PluginWish plugins, pluginWish({}, "environment"));
+  if (!plugins.files.empty()) tellPluginCrashes(0);
+  SS_ASSIGN(auto registry, registryWith(plugins));
   std::vector<Problem> problems;
-  auto session = Session::open(request.open().path(), load, observer(), &problems, std::move(registry));
+  auto session = Session::open(request.open().path(), load, observer(registry), &problems, registry);
   snapshot::Response response;
   if (!session) {
     if (problems.empty()) return tl::make_unexpected(session.error());
@@ -100,6 +102,7 @@ Status SessionService::open(const snapshot::Request& request) {
     const std::lock_guard lock(opening_);
     session_ = std::move(*session);
   }
+  plugins_ = std::move(plugins);
   toldBuilds_ = shownBuild_ = 0;
   options_ = TrainOptions{};
   options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
@@ -136,9 +139,9 @@ Status SessionService::setOption(const snapshot::Request& request) {
   SS_TRY(set(request.set_option().name(), request.set_option().value()));
   for (const snapshot::Setting& setting : request.set_option().more()) SS_TRY(set(setting.name(), setting.value()));
   SS_TRY(session_->setOptions(std::move(options)));
-  const std::size_t build = session_->runningBuild();
+  const std::size_t build = session_->plans().build();
   SS_TRY(session_->applyOptions());
-  if (session_->runningBuild() != build) tellPlaces();
+  if (session_->plans().build() != build) tellPlaces();
   return answerOptions(request.id());
 }
 
@@ -295,11 +298,11 @@ Status SessionService::handle(const snapshot::Request& request) {
     case R::kGradcheck: return gradcheck(request);
     case R::kSaveState:
       SS_TRY(needSession());
-      SS_TRY(session_->saveState(request.save_state().path()));
+      SS_TRY(session_->trained().save(request.save_state().path()));
       return state(id);
     case R::kLoadState:
       SS_TRY(needSession());
-      SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume()));
+      SS_TRY(session_->trained().load(request.load_state().path(), request.load_state().resume()));
       return answerPosition(id, session_->position());
     case R::kState: return state(id);
     case R::kHello:

@@ -57,8 +57,9 @@ class SessionService {
   snapshot::Response buildReply(std::size_t build) const;
 
   // --- events
-  Observer observer();
-  void sendStage(const Stage& stage);  // without what the end of the build knows of loss and parameters
+  Observer observer(std::shared_ptr<const Registry> registry);
+  // Without what the end of the build knows of loss and parameters.
+  void sendStage(const Stage& stage, const Registry& registry);
   void tellBuilds();
   void tellPlaces();
 

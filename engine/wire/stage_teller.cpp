@@ -45,7 +45,7 @@ void StageTeller::waitBeforeDying() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before[i]);
 }
 
-StageTeller::StageTeller(std::function<void(const Stage&)> send) : send_(std::move(send)), thread_([this] { work(); }) {}
+StageTeller::StageTeller(Send send) : send_(std::move(send)), thread_([this] { work(); }) {}
 
 StageTeller::~StageTeller() {
   drop();
@@ -57,11 +57,11 @@ StageTeller::~StageTeller() {
   thread_.join();
 }
 
-void StageTeller::tell(const Stage& stage) {
+void StageTeller::tell(const Stage& stage, std::shared_ptr<const Registry> registry) {
   {
     const std::lock_guard lock(mutex_);
     told_.clear();
-    waiting_.push_back(stage);
+    waiting_.push_back({stage, std::move(registry)});
     ++untold;
   }
   changed_.notify_all();
@@ -80,16 +80,16 @@ void StageTeller::work() {
   while (true) {
     changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    Stage stage = std::move(waiting_.front());
+    Told next = std::move(waiting_.front());
     waiting_.pop_front();
     working_ = true;
     lock.unlock();
     (void)caught("graph", [&]() -> Status {
-      send_(stage);
+      send_(next.stage, *next.registry);
       return {};
     });
     lock.lock();
-    told_.push_back(std::move(stage));
+    told_.push_back(std::move(next));
     working_ = false;
     --untold;
     changed_.notify_all();

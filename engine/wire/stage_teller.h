@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/build/registry.h"
 #include "engine/build/stage.h"
 
 namespace stepscope {
@@ -21,12 +22,14 @@ namespace stepscope {
 class StageTeller {
  public:
   // `send` runs on the teller's thread, for one stage after the other.
-  explicit StageTeller(std::function<void(const Stage&)> send);
+  using Send = std::function<void(const Stage&, const Registry&)>;
+  explicit StageTeller(Send send);
   ~StageTeller();
   StageTeller(const StageTeller&) = delete;
   StageTeller& operator=(const StageTeller&) = delete;
 
-  void tell(const Stage& stage);
+  // `registry`: that of the session which builds.
+  void tell(const Stage& stage, std::shared_ptr<const Registry> registry);
   void drop();  // all; returns when none is in work
 
   // For the whole process, once: a signal that ends it (SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL) waits up to two seconds
@@ -36,11 +39,15 @@ class StageTeller {
  private:
   void work();
 
-  std::function<void(const Stage&)> send_;
+  struct Told {
+    Stage stage;
+    std::shared_ptr<const Registry> registry;
+  };
+  Send send_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Stage> waiting_;
-  std::vector<Stage> told_;  // not given up yet
+  std::deque<Told> waiting_;
+  std::vector<Told> told_;  // not given up yet
   bool working_ = false, ended_ = false;
   std::thread thread_;  // last: it uses the others
 };

@@ -110,7 +110,7 @@ int run(int blocks, double most) {
     return fmt::print(stderr, "build: {}\n", built.error().message), EXIT_FAILURE;
 
   std::size_t nodes = 0;
-  for (const Stage& stage : (*session)->stages()) nodes = std::max(nodes, stage.graph->order().size());
+  for (const Stage& stage : (*session)->plans().stages()) nodes = std::max(nodes, stage.graph->order().size());
   fmt::print("blocks {}: {} nodes in the largest graph\n", blocks, nodes);
   std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
     return a.begin_ns() != b.begin_ns() ? a.begin_ns() < b.begin_ns() : a.depth() < b.depth();
@@ -133,7 +133,7 @@ int run(int blocks, double most) {
     return EXIT_FAILURE;
   }
   const Graph* before = nullptr;
-  for (const Stage& stage : (*session)->stages()) {
+  for (const Stage& stage : (*session)->plans().stages()) {
     const std::size_t all = stage.graph->nodeCapacity() + stage.graph->valueCapacity();
     fmt::print("  stage {:<20} {:>9} nodes and values, {:>9} shared with the stage before\n", stage.phase, all,
                before ? stage.graph->sharedWith(*before) : 0);

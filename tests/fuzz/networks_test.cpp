@@ -75,12 +75,12 @@ class Reference {
     const ValueId loss = graph_.findValue("loss");
     graph_.mutableOutputs() = {loss};
     forward_ = graph_;
-    Inference inference(graph_, {.foldElements = -1});
+    Inference inference(graph_, builtInOperators(), {.foldElements = -1});
     SS_TRY(inference.run());
     std::vector<ValueId> parameters;
     for (const std::string& name : names_) parameters.push_back(graph_.findValue(name));
     SS_ASSIGN(const GradientReport report, buildGradient(graph_, inference, {loss, parameters}));
-    Interpreter interpreter(graph_, Backend::kReference);
+    Interpreter interpreter(graph_, builtInOperators(), Backend::kReference);
     SS_TRY(interpreter.run());
     Found found;
     found.loss = elementAsDouble(interpreter.value(loss)->view(), 0);
@@ -96,7 +96,7 @@ class Reference {
   // Central difference along a fixed direction, and what the gradients say; nothing where two steps disagree (a kink).
   std::string slopeDifference(const Found& found) {
     const auto along = [&](double by) -> std::optional<double> {
-      Interpreter interpreter(forward_, Backend::kReference);
+      Interpreter interpreter(forward_, builtInOperators(), Backend::kReference);
       for (std::size_t p = 0; p < names_.size(); ++p) {
         const ValueId id = forward_.findValue(names_[p]);
         Tensor moved = forward_.value(id).data->clone();
@@ -153,11 +153,11 @@ Result<Found> stepped(const Network& network, const std::filesystem::path& file,
   found.loss = record.loss();
   const auto names = parametersOf(network);
   for (const std::string& name : names) {
-    const auto gradient = session->gradient(name);
+    const auto gradient = session->trained().gradient(name);
     found.gradients.push_back(
-        gradient
-            ? elementsOf(gradient->view())
-            : std::vector<double>(static_cast<std::size_t>(elementCount(session->namedState(false).at(name).dims)), 0.0));
+        gradient ? elementsOf(gradient->view())
+                 : std::vector<double>(static_cast<std::size_t>(elementCount(session->trained().named(false).at(name).dims)),
+                                       0.0));
   }
   if (!walk) return found;
   SS_ASSIGN(const auto plan, session->planSnapshot());

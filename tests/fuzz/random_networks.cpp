@@ -43,7 +43,7 @@ bool isUsable(const OpExample& example) {
     if (tensor.dtype() == DType::kString) return false;
     if (isFloating(tensor.dtype()) && tensor.dtype() != DType::kF32 && tensor.dtype() != DType::kF64) return false;
   }
-  Interpreter interpreter(graph.graph, Backend::kReference, {.seed = 7});
+  Interpreter interpreter(graph.graph, builtInOperators(), Backend::kReference, {.seed = 7});
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     if (graph.inputs[i] && graph.graph.value(graph.inputs[i]).role == ValueRole::kInput &&
         !interpreter.feed(graph.inputs[i], graph.contents[i]))
@@ -221,7 +221,7 @@ class Emitter {
   }
   static bool isFloatResult(const ExampleGraph& example, std::size_t output) {
     Graph graph = example.graph;
-    Inference inference(graph);
+    Inference inference(graph, builtInOperators());
     if (!inference.run()) return false;
     return isFloating(graph.value(graph.node(example.node).outputs[output]).type.dtype);
   }

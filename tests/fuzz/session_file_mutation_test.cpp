@@ -45,17 +45,17 @@ TEST(Mutation, StatesNeverCrash) {
   const auto session = openSession(digits(), {{"threads", "1"}});
   ASSERT_TRUE(session && session->step());
   const auto path = folder.path() / "state.safetensors";
-  ASSERT_TRUE(session->saveState(path).has_value());
+  ASSERT_TRUE(session->trained().save(path).has_value());
   const std::string whole = slurp(path);
   Outcome outcome;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     const std::string before = stateBits(*session);
-    const Status loaded = session->loadState(folder.write("s.safetensors", damaged(whole, seed)), seed % 2 == 0);
+    const Status loaded = session->trained().load(folder.write("s.safetensors", damaged(whole, seed)), seed % 2 == 0);
     outcome.add(loaded);
     if (!loaded) EXPECT_EQ(stateBits(*session), before) << "seed " << seed << ": half of a refused state was taken over";
   }
   EXPECT_GT(outcome.refused, 100);
-  EXPECT_TRUE(session->loadState(path, true).has_value());
+  EXPECT_TRUE(session->trained().load(path, true).has_value());
   EXPECT_TRUE(session->step().has_value());
 }
 

@@ -34,7 +34,7 @@ inline std::unique_ptr<Session> openSession(const TestModel& model, const std::m
 // Names and bytes of parameters and optimizer state.
 inline std::string stateBits(const Session& session) {
   std::string bits;
-  for (const auto& [name, view] : session.namedState(true)) {
+  for (const auto& [name, view] : session.trained().named(true)) {
     bits += name;
     bits.append(static_cast<const char*>(view.data), view.bytes());
   }

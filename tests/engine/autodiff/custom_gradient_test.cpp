@@ -120,7 +120,7 @@ TEST(StateOfTheModel, BuffersThatTheForwardPassWritesAreCommitted) {
   }
   // count 1, 2, 3 times the sum of the average: 6, 9, 10.5.
   EXPECT_EQ(losses, (Numbers{6, 18, 31.5}));
-  const auto state = (*session)->namedState(true);
+  const auto state = (*session)->trained().named(true);
   ASSERT_TRUE(state.contains("seen"));
   EXPECT_EQ(elementAsInt(state.at("seen"), 0), 3);
 }
@@ -147,7 +147,7 @@ TEST(StateOfTheModel, AnUpdateStartsFromWhatTheForwardPassMadeOfItsParameter) {
   ASSERT_TRUE((*session)->setOptions(options));
   ASSERT_TRUE((*session)->build());
   ASSERT_TRUE((*session)->step());
-  const auto state = (*session)->namedState(true);
+  const auto state = (*session)->trained().named(true);
   EXPECT_EQ(elementAsDouble(state.at("w"), 0), 1.5);  // min(4, 2) - 0.5
   EXPECT_EQ(elementAsDouble(state.at("w"), 1), 0.5);
   const auto written = [](const snapshot::Alert& alert) { return alert.code() == "parameter_written"; };

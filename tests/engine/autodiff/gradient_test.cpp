@@ -23,7 +23,7 @@ TEST(Gradient, OfAParameterThatIsAddedToItself) {
   const NodeId sum = graph.addNode("sum", "", "Add", {p, p}, {"loss"});
   const ValueId loss = graph.node(sum).output(0);
   graph.mutableOutputs() = {loss};
-  Inference inference(graph, {});
+  Inference inference(graph, builtInOperators());
   ASSERT_TRUE(inference.run());
   const auto report = buildGradient(graph, inference, {loss, {p}, 1});
   ASSERT_TRUE(report) << report.error().message;
@@ -50,7 +50,7 @@ TEST(Gradient, ErrorOfTheGateOutOfABranchIsTold) {
   const NodeId sum =
       graph.addNode("sum", "", "ReduceSum", {graph.node(branch).output(0)}, {"loss"}, {{"keepdims", std::int64_t{0}}});
   graph.mutableOutputs() = {graph.node(sum).output(0)};
-  Inference inference(graph, {});
+  Inference inference(graph, builtInOperators());
   ASSERT_TRUE(inference.run());
   const auto report = buildGradient(graph, inference, {graph.outputs()[0], {p}, 1});
   ASSERT_FALSE(report);

@@ -87,7 +87,7 @@ TEST(OrtQuirks, Q6_SeedIsTypedLikeTheLoss) {
     const NodeId square = graph.addNode("square", "", "Mul", {w, w}, {"loss"});
     const ValueId loss = graph.node(square).output(0);
     graph.mutableOutputs() = {loss};
-    Inference inference(graph, {.foldElements = -1});
+    Inference inference(graph, builtInOperators(), {.foldElements = -1});
     ASSERT_TRUE(inference.run().has_value());
     const auto report = buildGradient(graph, inference, {loss, {w}});
     ASSERT_TRUE(report.has_value()) << report.error().message;

@@ -110,7 +110,7 @@ Result<std::vector<std::vector<double>>> interpreted(const Json& row, const Json
   if (row.at("op") == "Cast") attrs.set("to", static_cast<std::int64_t>(type));
   const NodeId node = graph.addNode("op", row.at("domain"), row.at("op"), operands, outputs, attrs);
   graph.mutableNode(node).sinceVersion = kInternalOpset;
-  Inference inference(graph, {.foldElements = -1});
+  Inference inference(graph, builtInOperators(), {.foldElements = -1});
   SS_TRY(inference.run());
   const ValueId y = graph.node(node).output(row.at("output").get<std::size_t>());
   const ValueId upstream = graph.addConstant("upstream", tensorOf(dy, type, row.at("dims").get<Dims>()));
@@ -120,11 +120,11 @@ Result<std::vector<std::vector<double>>> interpreted(const Json& row, const Json
   const ValueId loss = graph.node(sum).output(0);
   graph.mutableOutputs() = {loss};
   for (const NodeId id : {product, sum}) graph.mutableNode(id).sinceVersion = kInternalOpset;
-  Inference again(graph, {.foldElements = -1});
+  Inference again(graph, builtInOperators(), {.foldElements = -1});
   SS_TRY(again.run());
   graph.setPass("gradient");
   SS_ASSIGN(const GradientReport report, buildGradient(graph, again, {loss, leaves}));
-  Interpreter interpreter(graph, type == DType::kF64 ? Backend::kReference : Backend::kCpu, {.seed = 7});
+  Interpreter interpreter(graph, builtInOperators(), type == DType::kF64 ? Backend::kReference : Backend::kCpu, {.seed = 7});
   for (std::size_t i = 0; i < leaves.size(); ++i) SS_TRY(interpreter.feed(leaves[i], contents[i]));
   SS_TRY(interpreter.run());
   std::vector<std::vector<double>> gradients;

@@ -134,7 +134,7 @@ TEST(PlanOnADevice, AnOperandReadByTheHostIsCopiedThereFirst) {
   const NodeId sums = add("CumSum", {step.loss, axis});
   const ValueId result = step.graph.node(sums).output(0);
   step.graph.mutableOutputs().push_back(result);
-  step.inference = std::make_unique<Inference>(step.graph, InferOptions{.foldElements = -1});
+  step.inference = std::make_unique<Inference>(step.graph, builtInOperators(), InferOptions{.foldElements = -1});
   ASSERT_TRUE(step.inference->run().has_value());
   StepRun cpu(step, "cpu");
   cpu.step();
@@ -281,7 +281,7 @@ TEST(FailingStep, AnErrorOfAKernelBehindTheFirstUpdateLeavesTheState) {
   step.graph.mutableNode(gather).phase = Phase::kOptimizer;
   step.graph.mutableNode(gather).sinceVersion = kInternalOpset;
   step.graph.mutableOutputs().push_back(step.graph.node(gather).output(0));
-  step.inference = std::make_unique<Inference>(step.graph, InferOptions{.foldElements = -1});
+  step.inference = std::make_unique<Inference>(step.graph, builtInOperators(), InferOptions{.foldElements = -1});
   ASSERT_TRUE(step.inference->run().has_value());
   for (const char* device : {"cpu", "mirror", "mirror:Gather"}) {
     StepRun run(step, device);

@@ -35,7 +35,7 @@ std::unique_ptr<Build> keep(const Session& session) {
     const bool computes = instruction.kind() == snapshot::KIND_KERNEL || instruction.kind() == snapshot::KIND_VIEW;
     build->order.push_back(computes ? NodeId{instruction.node()} : NodeId{});  // copies and commits compute nothing
   }
-  for (const auto& parameter : session.parameters())
+  for (const auto& parameter : session.plans().parameters())
     if (parameter.trained) build->trained.push_back(parameter.value);
   build->index = std::make_unique<KeyIndex>(build->graph);
   return build;

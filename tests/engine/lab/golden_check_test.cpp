@@ -32,10 +32,10 @@ Golden goldenOf(const testing::TestModel& model) {
   EXPECT_TRUE(record.has_value());
   Golden golden;
   golden.losses = {record->loss()};
-  for (const ParameterChoice& parameter : (*session)->parameters())
+  for (const ParameterChoice& parameter : (*session)->plans().parameters())
     if (parameter.trained) {
       const std::string& name = (*session)->imported().value(parameter.value).name;
-      golden.gradients[name] = *(*session)->gradient(name);
+      golden.gradients[name] = *(*session)->trained().gradient(name);
     }
   return golden;
 }

@@ -47,7 +47,7 @@ ExampleGraph widened(const OpExample& example, const ExampleGraph& low) {
 }
 
 Result<std::vector<Tensor>> evaluate(const ExampleGraph& example, const std::vector<Tensor>& contents, Backend backend) {
-  Interpreter interpreter(example.graph, backend, {.seed = 7}, 2);
+  Interpreter interpreter(example.graph, builtInOperators(), backend, {.seed = 7}, 2);
   for (std::size_t i = 0; i < example.inputs.size(); ++i)
     if (example.inputs[i] && example.graph.value(example.inputs[i]).role == ValueRole::kInput)
       SS_TRY(interpreter.feed(example.inputs[i], contents[i]));
@@ -112,7 +112,7 @@ TEST_P(LowExamples, GradientAgreesWithFiniteDifferences) {
         graph.addNode("sum", "", "ReduceSum", {graph.node(product).output(0)}, {"loss"}, {{"keepdims", std::int64_t{0}}});
     const ValueId loss = graph.node(sum).output(0);
     graph.mutableOutputs() = {loss};
-    Inference inference(graph, {.foldElements = -1});
+    Inference inference(graph, builtInOperators(), {.foldElements = -1});
     const Status inferred = inference.run();
     ASSERT_TRUE(inferred.has_value()) << inferred.error().message;
     GradientRequest request{loss, {}};
@@ -127,7 +127,7 @@ TEST_P(LowExamples, GradientAgreesWithFiniteDifferences) {
     graph.setPass("gradient");
     const auto report = buildGradient(graph, inference, request);
     ASSERT_TRUE(report.has_value()) << report.error().message;
-    Interpreter interpreter(graph, Backend::kCpu, {.seed = 7}, 2);
+    Interpreter interpreter(graph, builtInOperators(), Backend::kCpu, {.seed = 7}, 2);
     for (std::size_t i = 0; i < narrow.inputs.size(); ++i)
       if (narrow.inputs[i] && graph.value(narrow.inputs[i]).role == ValueRole::kInput)
         ASSERT_TRUE(interpreter.feed(narrow.inputs[i], narrow.contents[i]).has_value());

@@ -149,7 +149,7 @@ TEST_P(HostInputs, DecideTheShapes) {
     value.role = ValueRole::kInput;
     value.data.reset();
   }
-  Inference known(all, {.foldElements = -1}), less(host, {.foldElements = -1});
+  Inference known(all, builtInOperators(), {.foldElements = -1}), less(host, builtInOperators(), {.foldElements = -1});
   ASSERT_TRUE(known.run().has_value());
   const Status status = less.run();
   ASSERT_TRUE(status.has_value()) << status.error().message;

@@ -27,7 +27,7 @@ using testing::OpExample;
 class OpExamples : public ::testing::TestWithParam<OpExample> {};
 
 Result<std::vector<Tensor>> evaluate(const ExampleGraph& example, const std::vector<Tensor>& contents, Backend backend) {
-  Interpreter interpreter(example.graph, backend, {.seed = 7});
+  Interpreter interpreter(example.graph, builtInOperators(), backend, {.seed = 7});
   for (std::size_t i = 0; i < example.inputs.size(); ++i)
     if (example.inputs[i] && example.graph.value(example.inputs[i]).role == ValueRole::kInput)
       SS_TRY(interpreter.feed(example.inputs[i], contents[i]));
@@ -42,7 +42,7 @@ TEST_P(OpExamples, ShapeRuleAgreesWithKernel) {
   const OpDef* op = builtInOperators().ops.find(GetParam().domain, GetParam().op);
   ASSERT_NE(op, nullptr) << "no op " << GetParam().op;
   Graph symbolic = example.graph;  // what is known without contents
-  Inference inference(symbolic, {.foldElements = -1});
+  Inference inference(symbolic, builtInOperators(), {.foldElements = -1});
   const Status status = inference.run();
   ASSERT_TRUE(status.has_value()) << status.error().message;
   const auto outputs = evaluate(example, example.contents, Backend::kReference);
@@ -66,7 +66,7 @@ TEST_P(OpExamples, SymbolicShapesDoNotFail) {
     for (Dim& dim : *value.type.shape)
       if (!(dim == Dim(1))) dim = Dim::symbol("d" + dim.text());
   }
-  Inference inference(example.graph, {.foldElements = -1});
+  Inference inference(example.graph, builtInOperators(), {.foldElements = -1});
   const Status status = inference.run();
   EXPECT_TRUE(status.has_value()) << status.error().message;
 }
@@ -98,7 +98,7 @@ TEST_P(OpExamples, GradientAgreesWithFiniteDifferences) {
         graph.addNode("sum", "", "ReduceSum", {graph.node(product).outputs[0]}, {"loss"}, {{"keepdims", std::int64_t{0}}});
     const ValueId loss = graph.node(sum).outputs[0];
     graph.mutableOutputs() = {loss};
-    Inference inference(graph, {.foldElements = -1});
+    Inference inference(graph, builtInOperators(), {.foldElements = -1});
     ASSERT_TRUE(inference.run().has_value());
     GradientRequest request{loss, {}};
     std::vector<std::size_t> which;
@@ -113,7 +113,7 @@ TEST_P(OpExamples, GradientAgreesWithFiniteDifferences) {
     const auto report = buildGradient(graph, inference, request);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     for (const std::string& problem : graph.verify()) FAIL() << problem;
-    Interpreter interpreter(graph, Backend::kReference, {.seed = 7});
+    Interpreter interpreter(graph, builtInOperators(), Backend::kReference, {.seed = 7});
     for (std::size_t i = 0; i < example.inputs.size(); ++i)
       if (example.inputs[i] && example.graph.value(example.inputs[i]).role == ValueRole::kInput)
         ASSERT_TRUE(interpreter.feed(example.inputs[i], example.contents[i]).has_value());

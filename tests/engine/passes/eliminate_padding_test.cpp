@@ -98,7 +98,7 @@ struct Encoder : Sketch {
     return batch;
   }
   double value() {
-    Interpreter interpreter(graph, Backend::kReference);
+    Interpreter interpreter(graph, builtInOperators(), Backend::kReference);
     const Batch given = batch();
     for (const ValueId id : graph.inputs()) {
       const std::string& name = graph.value(id).name;

@@ -18,7 +18,7 @@ using Settings = std::map<std::string, std::string>;
 
 std::map<std::string, int> operations(const Session& session) {
   std::map<std::string, int> found;
-  const auto graph = session.stages().back().graph;
+  const auto graph = session.plans().stages().back().graph;
   for (const NodeId id : graph->order())
     if (graph->node(id).phase == Phase::kOptimizer) ++found[graph->node(id).op];
   return found;
@@ -112,7 +112,7 @@ struct Updates {
 
 TEST(GroupUpdates, WhatFillsTheThreadsStaysAloneAndSaysSo) {
   Updates updates({16, kGroupedElements + 1, 32, kGroupedElements});
-  Inference inference(updates.graph, InferOptions{});
+  Inference inference(updates.graph, builtInOperators());
   ASSERT_TRUE(inference.run());
   updates.graph.setPass("group_updates");
   PassContext context(inference);
@@ -138,7 +138,7 @@ TEST(GroupUpdates, WhatFillsTheThreadsStaysAloneAndSaysSo) {
 
 TEST(GroupUpdates, OneAloneIsLeftAsItIs) {
   Updates updates({16, kGroupedElements + 1});
-  Inference inference(updates.graph, InferOptions{});
+  Inference inference(updates.graph, builtInOperators());
   ASSERT_TRUE(inference.run());
   const std::uint64_t version = updates.graph.version();
   PassContext context(inference);

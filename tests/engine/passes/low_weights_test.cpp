@@ -117,8 +117,8 @@ TEST(LowWeights, GradientsOfATiedTableAreWithinARoundingOfFloat32) {
       ASSERT_TRUE(session->build() && session->step());
     }
     std::size_t rounded = 0;
-    for (const auto& [name, view] : wide->namedState(false)) {
-      const auto a = low->gradient(name), b = wide->gradient(name);
+    for (const auto& [name, view] : wide->trained().named(false)) {
+      const auto a = low->trained().gradient(name), b = wide->trained().gradient(name);
       if (!a || !b) continue;
       ASSERT_EQ(a->dtype(), DType::kF32) << name << ": in the type of the parameter, as .grad is";
       if (std::memcmp(a->data(), b->data(), a->bytes()) == 0) continue;
@@ -178,18 +178,18 @@ TEST(LowWeights, FollowEveryWayBack) {
     ASSERT_FALSE(session->ring().empty());
     ASSERT_TRUE(session->rewind(session->ring().front()).has_value());
     ASSERT_TRUE(session->step().has_value());
-    ASSERT_TRUE(session->saveState(path).has_value());
+    ASSERT_TRUE(session->trained().save(path).has_value());
     ASSERT_TRUE(session->step().has_value());
     ASSERT_TRUE(toggle(*session, "precision", "fp32").has_value());
     ASSERT_TRUE(session->step().has_value());
     ASSERT_TRUE(toggle(*session, "precision", "bf16").has_value());
     ASSERT_TRUE(session->step().has_value());
-    ASSERT_TRUE(session->loadState(path, true).has_value());
+    ASSERT_TRUE(session->trained().load(path, true).has_value());
     ASSERT_TRUE(session->step().has_value());
   }
   EXPECT_TRUE(copiesFollow(*kept));
   EXPECT_TRUE(stateBits(*kept) == stateBits(*cast));
-  ASSERT_TRUE(kept->saveState(path).has_value());
+  ASSERT_TRUE(kept->trained().save(path).has_value());
   const auto file = SafetensorsReader::open(path);
   ASSERT_TRUE(file.has_value());
   for (const auto& [name, entry] : file->entries()) {

@@ -45,8 +45,8 @@ Outcome train(const TestModel& model, const Pass* pass) {
     EXPECT_TRUE(record.has_value()) << record.error().message;
     if (record) outcome.losses.push_back(record->loss());
     if (step > 0) continue;
-    for (const auto& [name, view] : (*session)->namedState(false))
-      if (auto gradient = (*session)->gradient(name)) outcome.gradients[name] = std::move(*gradient);
+    for (const auto& [name, view] : (*session)->trained().named(false))
+      if (auto gradient = (*session)->trained().gradient(name)) outcome.gradients[name] = std::move(*gradient);
   }
   return outcome;
 }

@@ -209,7 +209,7 @@ TEST(Pipeline, ImportAndLoweringStandInTheListWithoutASwitch) {
 
 TEST(InferTypes, RunsAgainOnlyAfterAnEdit) {
   Sketch s = relu();
-  Inference inference(s.graph, {});
+  Inference inference(s.graph, builtInOperators());
   PassContext context(inference);
   const PassList& list = passesOf("infer");
   const Pass& infer = list.passes.front();

@@ -34,13 +34,13 @@ class Sketch {
   }
   void finish(std::vector<ValueId> outputs) {
     graph.mutableOutputs() = std::move(outputs);
-    inference = std::make_unique<Inference>(graph, InferOptions{});
+    inference = std::make_unique<Inference>(graph, builtInOperators());
     const Status status = inference->run();
     ASSERT_TRUE(status.has_value()) << status.error().message;
   }
 
   std::vector<Tensor> run() const {
-    Interpreter interpreter(graph, Backend::kReference);
+    Interpreter interpreter(graph, builtInOperators(), Backend::kReference);
     std::mt19937 random(7);
     std::uniform_real_distribution<float> value(-1.5F, 1.5F);
     for (const ValueId id : graph.inputs()) {

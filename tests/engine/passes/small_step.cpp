@@ -48,10 +48,10 @@ Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vect
   SmallStep result;
   result.loss = record.loss();
   for (const std::string& name : parameters) {
-    SS_ASSIGN(const Tensor gradient, session->gradient(name));
+    SS_ASSIGN(const Tensor gradient, session->trained().gradient(name));
     result.gradients[name] = elementsOf(gradient.view());
   }
-  for (const auto& [name, view] : session->namedState(false)) result.state[name] = elementsOf(view);
+  for (const auto& [name, view] : session->trained().named(false)) result.state[name] = elementsOf(view);
   for (const std::string& name : wanted.keep) {
     SS_ASSIGN(const TensorView view, session->stepper().value(session->findValue(name)));
     result.values[name] = elementsOf(view);

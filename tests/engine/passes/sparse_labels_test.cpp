@@ -89,7 +89,7 @@ struct Head : Sketch {
 
   // The loss, with labels of which `density.valid` count.
   double value() {
-    Interpreter interpreter(graph, Backend::kReference);
+    Interpreter interpreter(graph, builtInOperators(), Backend::kReference);
     for (const ValueId id : graph.inputs()) {
       const std::string& name = graph.value(id).name;
       if (id == labels) {

@@ -1,11 +1,14 @@
-// What a plan decides: when memory is written by somebody else, and that large plans are made fast.
+// What a plan decides: when memory is written by somebody else, which kernels may shorten fractions, and that large plans
+// are made fast.
 #include "engine/plan/plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "engine/ops/shape_context.h"
 #include "engine/plan/reuse.h"
 #include "tests/engine/plan/step_graph.h"
 #include "tests/support/yardstick.h"
@@ -51,6 +54,58 @@ TEST(Overwritten, IsTheFirstInstructionThatWritesTheMemory) {
       }
     EXPECT_GT(seen.size(), 20u);  // values are written over at many places, so the comparison says something
     EXPECT_TRUE(seen.contains(-1));
+  }
+}
+
+// A product is what its definition says is one, whoever added it; a node of a product's name is none by that.
+TEST(Tf32, IsForFloatProductsByTheirCategory) {
+  const auto added = [](std::string_view name, OpCategory category) {
+    return OpDef{.name = name,
+                 .domain = "acme",
+                 .inputs = {1, 1},
+                 .outputs = {1, 1},
+                 .category = category,
+                 .precision = Precision::kFollows,
+                 .hostInputs = kNoInputs,
+                 .inferShape = shape_rules::sameAsInput0,
+                 .noGradientReason = "of a test"};
+  };
+  const OpDef square = added("Square", OpCategory::kMatmul), named = added("Product", OpCategory::kElementwise);
+  const std::array<const OpDef*, 2> ops{&square, &named};
+  Operators operators = builtInOperators();
+  ASSERT_TRUE(operators.ops.add(ops).has_value());
+  Graph graph;
+  std::vector<ValueId> results;
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const ValueId x =
+        graph.addValue(std::string(dtypeName(dtype)), {ValueKind::kTensor, dtype, shapeOf({4, 4})}, ValueRole::kInput);
+    graph.mutableInputs().push_back(x);
+    const auto emit = [&](const std::string& domain, const std::string& op, std::vector<ValueId> inputs) {
+      const NodeId id = graph.addNode("", domain, op, std::move(inputs), {"v" + std::to_string(graph.valueCapacity())}, {});
+      graph.mutableNode(id).phase = Phase::kForward;
+      graph.mutableNode(id).sinceVersion = domain.empty() ? kInternalOpset : 1;
+      results.push_back(graph.node(id).output(0));
+    };
+    emit("", "MatMul", {x, x});
+    emit("acme", "Square", {x});
+    emit("acme", "Product", {x});
+    emit("", "Add", {x, x});
+  }
+  graph.mutableOutputs() = results;
+  Inference inference(graph, operators, {.foldElements = -1});
+  const Status inferred = inference.run();
+  ASSERT_TRUE(inferred.has_value()) << inferred.error().message;
+  for (const bool wanted : {false, true}) {
+    PlanOptions options;
+    options.tf32 = wanted;
+    const auto plan = makePlan(graph, inference, options);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    std::set<std::string> shortened;
+    for (const Instruction& instruction : plan->instructions) {
+      const KernelSpec& spec = instruction.spec();
+      if (spec.attrs.integer("tf32", 0) != 0) shortened.insert(spec.op + " " + std::string(dtypeName(spec.inputs[0].dtype)));
+    }
+    EXPECT_EQ(shortened, wanted ? (std::set<std::string>{"MatMul float32", "Square float32"}) : std::set<std::string>{});
   }
 }
 

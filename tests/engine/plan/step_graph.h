@@ -43,7 +43,7 @@ class StepGraph {
     }
     graph.mutableOutputs() = {loss};
     trained = weights;
-    inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = -1});
+    inference = std::make_unique<Inference>(graph, builtInOperators(), InferOptions{.foldElements = -1});
     const Status status = inference->run();
     EXPECT_TRUE(status.has_value()) << status.error().message;
   }

@@ -50,7 +50,7 @@ struct RandomGraph {
               .output(0));
     }
     graph.mutableOutputs() = {known.back(), known[known.size() / 2]};
-    inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = -1});
+    inference = std::make_unique<Inference>(graph, builtInOperators(), InferOptions{.foldElements = -1});
     const Status status = inference->run();
     EXPECT_TRUE(status.has_value()) << status.error().message;
   }

@@ -105,5 +105,20 @@ TEST(PluginInTheWorker, IsNamedWhenItCrashesOrFails) {
       << firstError(failed);
 }
 
+// The graphs that a crash of a build leaves behind know the ops of the plugin, whose registry is the session's.
+TEST(PluginInTheWorker, IsKnownInTheGraphsThatAreSentDuringABuild) {
+  const TemporaryFolder folder;
+  const Talk crashed = talkTo(folder, "STEPSCOPE_SET_PLUGIN=" + compileBad(folder, "CREATE_CRASHES").string());
+  ASSERT_NE(crashed.told.find("crashed (SIGSEGV)"), std::string::npos) << crashed.told;
+  int found = 0;
+  for (const snapshot::Response& response : crashed.responses)
+    for (const auto& node : response.graph().nodes())
+      if (node.op() == "Twice") {
+        ++found;
+        EXPECT_EQ(node.category(), "elementwise") << response.graph().phase();
+      }
+  EXPECT_GT(found, 0);
+}
+
 }  // namespace
 }  // namespace stepscope::testing

@@ -41,7 +41,7 @@ class Sketch {
   }
   ExecutionPlan plan(std::vector<ValueId> outputs, bool inPlace = false) {
     graph.mutableOutputs() = std::move(outputs);
-    inference = std::make_unique<Inference>(graph, InferOptions{});
+    inference = std::make_unique<Inference>(graph, builtInOperators());
     const Status status = inference->run();
     EXPECT_TRUE(status.has_value()) << status.error().message;
     PlanOptions options;

@@ -47,7 +47,7 @@ std::string bitsOf(const TensorView& view) {
 
 std::map<std::string, std::string> bitsOf(const Session& session) {
   std::map<std::string, std::string> bits;
-  for (const auto& [name, view] : session.namedState(true)) bits[name] = bitsOf(view);
+  for (const auto& [name, view] : session.trained().named(true)) bits[name] = bitsOf(view);
   return bits;
 }
 

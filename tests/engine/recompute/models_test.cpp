@@ -22,7 +22,7 @@ std::string bitsOf(const TensorView& view) {
 std::map<std::string, std::string> stateAfter(Session& session, int steps) {
   for (int i = 0; i < steps; ++i) EXPECT_TRUE(session.step().has_value());
   std::map<std::string, std::string> bits;
-  for (const auto& [name, view] : session.namedState(true)) bits[name] = bitsOf(view);
+  for (const auto& [name, view] : session.trained().named(true)) bits[name] = bitsOf(view);
   return bits;
 }
 

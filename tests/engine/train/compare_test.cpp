@@ -87,7 +87,7 @@ TEST_P(CompareOnModel, AValueIsComparedWithItsFileAndTakesItsContentsBack) {
   auto session = testing::openSession(GetParam());
   ASSERT_NE(session, nullptr);
   ValueId parameter;
-  for (const ParameterChoice& p : session->parameters())
+  for (const ParameterChoice& p : session->plans().parameters())
     if (p.trained && !parameter) parameter = session->findValue(session->imported().value(p.value).name);
   ASSERT_TRUE(parameter);
   ASSERT_TRUE(session->beginStep().has_value());

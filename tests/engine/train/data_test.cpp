@@ -25,7 +25,7 @@ std::map<std::string, Dims> extents(const Graph& graph, const std::map<std::stri
   TrainOptions options;
   options.dims = dims;
   std::vector<std::string> notes;
-  const auto data = openData(graph, options, &notes);
+  const auto data = openData(graph, options, builtInOperators(), &notes);
   EXPECT_TRUE(data.has_value()) << data.error().message;
   std::map<std::string, Dims> found;
   if (!data) return found;
@@ -53,7 +53,7 @@ std::map<std::string, std::vector<std::int64_t>> integersOf(const std::vector<st
   TrainOptions options;
   options.dims = {{"frames", 40}, {"sequence", 10}};
   options.padding = padding;
-  const auto data = openData(graph, options, nullptr);
+  const auto data = openData(graph, options, builtInOperators(), nullptr);
   EXPECT_TRUE(data.has_value()) << data.error().message;
   std::map<std::string, std::vector<std::int64_t>> found;
   if (!data) return found;
@@ -114,11 +114,11 @@ TEST(SyntheticDims, AnExtentMayBeSetByItsText) {
 TEST(SyntheticDims, WhatIsBelowZeroOrUnknownIsNamed) {
   TrainOptions options;
   options.dims = {{"sequence", 3}};
-  const auto below = openData(graphWith({{"x", {kBatch, kSequence - 8}}}), options, nullptr);
+  const auto below = openData(graphWith({{"x", {kBatch, kSequence - 8}}}), options, builtInOperators(), nullptr);
   ASSERT_FALSE(below.has_value());
   EXPECT_EQ(below.error().message,
             "input 'x': extent sequence-8 is -5 with sequence = 3; expected 0 or more; hint: --dim NAME=N");
-  const auto unknown = openData(graphWith({{"x", {kBatch}}}), options, nullptr);
+  const auto unknown = openData(graphWith({{"x", {kBatch}}}), options, builtInOperators(), nullptr);
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().message, "option 'dim': no input has a dimension 'sequence'");
 }
@@ -139,7 +139,7 @@ TEST(DataFile, IntegersThatTheInputCannotHoldAreRefused) {
   const auto open = [&](std::vector<std::int64_t> values) {
     const Tensor tensor = Tensor::ints(values);
     EXPECT_TRUE(writeSafetensors(options.data, {{"ids", tensor.view()}}, {}).has_value());
-    return openData(graph, options, nullptr);
+    return openData(graph, options, builtInOperators(), nullptr);
   };
   const auto fits = open({1, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()});
   ASSERT_TRUE(fits.has_value()) << fits.error().message;

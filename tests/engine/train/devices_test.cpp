@@ -165,10 +165,10 @@ TEST(Mirror, AStateFileIsTheSame) {
   auto cpu = openSession(model), mirror = openSession(model, {{"device", "mirror"}});
   ASSERT_TRUE(cpu && mirror && cpu->step() && mirror->step());
   const auto path = std::filesystem::temp_directory_path() / ("mirror_state_" + std::to_string(getpid()) + ".safetensors");
-  ASSERT_TRUE(mirror->saveState(path).has_value());
+  ASSERT_TRUE(mirror->trained().save(path).has_value());
   auto loaded = openSession(model, {{"device", "mirror"}});
   ASSERT_NE(loaded, nullptr);
-  const Status status = loaded->loadState(path, true);
+  const Status status = loaded->trained().load(path, true);
   std::filesystem::remove(path);
   ASSERT_TRUE(status.has_value()) << status.error().message;
   EXPECT_EQ(stateBits(*loaded) == stateBits(*cpu), true);

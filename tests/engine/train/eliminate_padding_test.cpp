@@ -23,8 +23,8 @@ TEST_P(EliminatePaddingOfModel, EveryBatchTrainsAsWithout) {
     ASSERT_TRUE(expected && found) << (found ? expected : found).error().message;
     EXPECT_NEAR(found->loss(), expected->loss(), 1e-5 * (1 + std::abs(expected->loss()))) << step;
   }
-  EXPECT_NE(packed->runningSignature().find(".kept_tokens int64["), std::string::npos) << packed->runningSignature();
-  const auto weights = all->namedState(false), others = packed->namedState(false);
+  EXPECT_NE(packed->plans().signature().find(".kept_tokens int64["), std::string::npos) << packed->plans().signature();
+  const auto weights = all->trained().named(false), others = packed->trained().named(false);
   ASSERT_EQ(weights.size(), others.size());
   for (const auto& [name, weight] : weights)
     for (std::int64_t k = 0; k < weight.elements(); ++k)

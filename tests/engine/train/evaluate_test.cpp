@@ -66,9 +66,9 @@ TEST(Evaluate, SharesTheParametersAndChangesNothing) {
     auto other = openSession(model);
     for (int step = 0; step < 3; ++step) ASSERT_TRUE(other->step().has_value());
     const auto file = std::filesystem::temp_directory_path() / ("stepscope_evaluate_" + std::to_string(getpid()));
-    ASSERT_TRUE(other->saveState(file).has_value());
+    ASSERT_TRUE(other->trained().save(file).has_value());
     auto fresh = opened(model);
-    ASSERT_TRUE(fresh->loadState(file, false).has_value());
+    ASSERT_TRUE(fresh->trained().load(file, false).has_value());
     const auto third = fresh->lab().evaluate(2);
     std::filesystem::remove(file);
     ASSERT_TRUE(third.has_value()) << third.error().message;

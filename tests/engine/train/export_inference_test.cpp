@@ -32,7 +32,7 @@ std::map<std::string, Tensor> forward(const std::filesystem::path& model, const 
   TrainOptions options;
   EXPECT_TRUE(applySetting(options, "data", data.data.string(), "test").has_value());
   EXPECT_TRUE((*session)->setOptions(options).has_value());
-  if (!weights.empty()) EXPECT_TRUE((*session)->loadState(weights, false).has_value());
+  if (!weights.empty()) EXPECT_TRUE((*session)->trained().load(weights, false).has_value());
   const auto outputs = runForward(**session, fetch);
   EXPECT_TRUE(outputs.has_value()) << outputs.error().message;
   std::map<std::string, Tensor> found;
@@ -54,7 +54,7 @@ TEST_F(ExportInference, HasTheTrainedWeightsAndNoLoss) {
     ASSERT_EQ(exported->outputs.size(), 1u);
     EXPECT_NE(exported->outputs[0], model.loss);
     EXPECT_GT(exported->weights, 0u);
-    ASSERT_TRUE(session->saveState(weights).has_value());
+    ASSERT_TRUE(session->trained().save(weights).has_value());
     const auto expected = forward(model.model, model, {exported->outputs[0]}, weights), found = forward(file, model, {});
     const Tensor &a = expected.at(exported->outputs[0]), &b = found.at(exported->outputs[0]);
     ASSERT_EQ(a.dims(), b.dims());
@@ -90,7 +90,7 @@ TEST_F(ExportInference, EvaluatesInsteadOfTraining) {
       EXPECT_EQ(node.outputs.size(), 1u) << node.name;
       // The statistics are those of the step, not the file's.
       const std::string& mean = graph.value(node.input(3)).name;
-      const TensorView trained = session->namedState(false).at(mean);
+      const TensorView trained = session->trained().named(false).at(mean);
       for (std::int64_t k = 0; k < trained.elements(); ++k)
         ASSERT_EQ(elementAsDouble(graph.value(node.input(3)).data->view(), k), elementAsDouble(trained, k)) << mean;
     }
@@ -113,7 +113,7 @@ TEST_F(ExportInference, BranchesAreBodiesOfIfAgain) {
   const auto file = folder / "branching.onnx", weights = folder / "weights.safetensors";
   const auto exported = exportInference(*session, file);
   ASSERT_TRUE(exported.has_value()) << exported.error().message;
-  ASSERT_TRUE(session->saveState(weights).has_value());
+  ASSERT_TRUE(session->trained().save(weights).has_value());
   const auto bytes = readWholeFile(file, 1 << 30, "model");
   ASSERT_TRUE(bytes.has_value());
   const std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());

@@ -72,7 +72,7 @@ std::map<std::string, DimChoice> fitted(const Graph& graph, const std::map<std::
   TrainOptions options;
   options.dims = given;
   std::map<std::string, DimChoice> found;
-  for (DimChoice& choice : fitDims(graph, options)) found[choice.name] = std::move(choice);
+  for (DimChoice& choice : fitDims(graph, options, builtInOperators())) found[choice.name] = std::move(choice);
   return found;
 }
 
@@ -153,7 +153,9 @@ TEST(FitDims, WhatTheUserSetIsNotChanged) {
   EXPECT_EQ(fitted(masked(), {{"batch", 3}}).at("sequence").extent, 64);
   TrainOptions options;
   options.dims = {{"sequence", 100}};
-  const auto hinted = [&] { return withDimHint({ErrorCode::kInvalidArgument, "shapes"}, masked(), options).message; };
+  const auto hinted = [&] {
+    return withDimHint({ErrorCode::kInvalidArgument, "shapes"}, masked(), options, builtInOperators()).message;
+  };
   EXPECT_NE(
       hinted().find("dimension 'sequence' of the synthetic data is 100 (--dim) and the model needs 64: --dim sequence=64"),
       std::string::npos)

@@ -46,7 +46,7 @@ TestModel inLowType(const TestModel& model, const TemporaryFolder& folder, DType
 }
 
 DType typeOf(const Session& session, const std::string& name) {
-  const auto state = session.namedState(true);
+  const auto state = session.trained().named(true);
   const auto it = state.find(name);
   return it == state.end() ? DType::kUndefined : it->second.dtype;
 }
@@ -101,7 +101,7 @@ TEST_P(LowFile, MastersKeepWhatTheLowTypeLoses) {
   EXPECT_EQ(typeOf(*masters, "head.weight"), DType::kF32);
   EXPECT_TRUE(notes(*masters, "kept in float32, cast for their readers"));
   const auto weight = [](const Session& session) {
-    return convertTensor(session.namedState(false).at("head.weight"), DType::kF64);
+    return convertTensor(session.trained().named(false).at("head.weight"), DType::kF64);
   };
   const Tensor before = weight(*plain), same = weight(*masters);
   for (std::int64_t i = 0; i < before.elements(); ++i)
@@ -133,7 +133,7 @@ TEST_P(Lean, KeepsWeightsInTheLowType) {
                           {{"precision", GetParam()}, {"master-weights", "off"}, {"clip-grad-norm", "1"}});
   ASSERT_TRUE(wide && lean);
   std::string matrix;
-  for (const auto& [name, view] : lean->namedState(false))
+  for (const auto& [name, view] : lean->trained().named(false))
     if (view.dims.size() == 2 && name.find("mlp") != std::string::npos) matrix = name;
   ASSERT_FALSE(matrix.empty());
   EXPECT_EQ(typeOf(*lean, matrix), low());
@@ -165,7 +165,7 @@ TEST_P(Lean, SmallUpdatesAreNotLostOnAverage) {
   ASSERT_TRUE(lean && other && masters);
   const auto contents = [](const Session& session) {
     std::map<std::string, Tensor> found;
-    for (const auto& [name, view] : session.namedState(false))
+    for (const auto& [name, view] : session.trained().named(false))
       if (view.elements() > 1000) found[name] = convertTensor(view, DType::kF64);
     return found;
   };
@@ -207,8 +207,8 @@ TEST_P(Lean, StepsBothWaysAndResumesBitForBit) {
     ASSERT_TRUE(walked->finishStep().has_value());
     EXPECT_EQ(stateBits(*straight) == stateBits(*walked), true) << "step " << step;
     if (step == 1) {
-      ASSERT_TRUE(straight->saveState(path).has_value());
-      const Status loaded = resumed->loadState(path, true);
+      ASSERT_TRUE(straight->trained().save(path).has_value());
+      const Status loaded = resumed->trained().load(path, true);
       ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
     } else if (step > 1) {
       ASSERT_TRUE(resumed->step().has_value());
@@ -222,11 +222,11 @@ TEST_P(Lean, TheTypeChangesWithoutLosingTheRun) {
   const TemporaryFolder folder;
   auto session = openSession(testing::digits(), {{"precision", GetParam()}, {"lr", "0.01"}});
   ASSERT_TRUE(session);
-  const auto weight = [&] { return convertTensor(session->namedState(false).at("head.weight"), DType::kF32); };
+  const auto weight = [&] { return convertTensor(session->trained().named(false).at("head.weight"), DType::kF32); };
   const Tensor first = weight();
   for (int step = 0; step < 3; ++step) ASSERT_TRUE(session->step().has_value());
   const Tensor trained = weight();
-  ASSERT_TRUE(session->saveState(folder.path() / "wide.safetensors").has_value());
+  ASSERT_TRUE(session->trained().save(folder.path() / "wide.safetensors").has_value());
   TrainOptions options = session->options();
   ASSERT_TRUE(applySetting(options, "master-weights", "off", "test").has_value());
   ASSERT_TRUE(session->setOptions(options) && session->applyOptions());
@@ -239,7 +239,7 @@ TEST_P(Lean, TheTypeChangesWithoutLosingTheRun) {
   }
   EXPECT_LT(toTrained, 0.1 * toFirst);
   ASSERT_TRUE(session->step().has_value());
-  const Status loaded = session->loadState(folder.path() / "wide.safetensors", true);
+  const Status loaded = session->trained().load(folder.path() / "wide.safetensors", true);
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   const Tensor again = weight();
   EXPECT_TRUE(std::equal(static_cast<const char*>(again.data()), static_cast<const char*>(again.data()) + again.bytes(),
@@ -256,12 +256,12 @@ TEST(Subnormals, StayOrAreFlushed) {
       auto session =
           openSession(testing::digits(), {{"optimizer", "sgd"}, {"lr", "0"}, {"subnormals", choice}, {"threads", threads}});
       ASSERT_TRUE(session);
-      Tensor tiny(DType::kF32, session->namedState(false).at("head.bias").dims);
+      Tensor tiny(DType::kF32, session->trained().named(false).at("head.bias").dims);
       for (std::int64_t i = 0; i < tiny.elements(); ++i) storeElement(tiny.view(), i, 1e-40);
       ASSERT_TRUE(saveStateFile(folder.path() / "tiny", {{"head.bias", tiny.view()}}, {}).has_value());
-      ASSERT_TRUE(session->loadState(folder.path() / "tiny", false).has_value());
+      ASSERT_TRUE(session->trained().load(folder.path() / "tiny", false).has_value());
       ASSERT_TRUE(session->step().has_value());
-      EXPECT_EQ(elementAsDouble(session->namedState(false).at("head.bias"), 3) > 0, kept) << choice << " " << threads;
+      EXPECT_EQ(elementAsDouble(session->trained().named(false).at("head.bias"), 3) > 0, kept) << choice << " " << threads;
       EXPECT_GT(1e-40F * static_cast<float>(session->nextStep()), 0) << "the caller's own arithmetic";
     }
 }

@@ -180,7 +180,7 @@ TEST_P(Optimizer, FollowsItsFormula) {
                         memory[static_cast<std::size_t>(t)], t);
       sum = std::vector<Numbers>(2);
     }
-    const auto state = (*session)->namedState(false);
+    const auto state = (*session)->trained().named(false);
     for (std::size_t t = 0; t < 2; ++t)
       for (std::size_t i = 0; i < p[t].size(); ++i)
         EXPECT_NEAR(elementAsDouble(state.at(t == 0 ? "a" : "b"), static_cast<std::int64_t>(i)), p[t][i], 2e-5)

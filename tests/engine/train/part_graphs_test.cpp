@@ -123,7 +123,7 @@ class PartGraphs : public ::testing::Test {
       EXPECT_TRUE(record.has_value()) << record.error().message;
       if (record) numbers.push_back(record->loss());
     }
-    for (const auto& [name, view] : session->namedState(false))
+    for (const auto& [name, view] : session->trained().named(false))
       for (std::int64_t i = 0; i < view.elements(); ++i) numbers.push_back(elementAsDouble(view, i));
     return numbers;
   }
@@ -157,7 +157,7 @@ TEST_F(PartGraphs, ParametersOfALossGraphAreTrained) {
   const Status built = session->build();
   ASSERT_TRUE(built.has_value()) << built.error().message;
   ASSERT_TRUE(session->step().has_value());
-  const auto state = session->namedState(false);
+  const auto state = session->trained().named(false);
   ASSERT_TRUE(state.contains("gain"));
   EXPECT_NE(elementAsDouble(state.at("gain"), 0), 1);
   EXPECT_NE(elementAsDouble(state.at("gain"), 1), 2);
@@ -192,13 +192,13 @@ TEST_F(PartGraphs, StateOfAnOptimizerGraphIsSavedAndResumed) {
   const auto session = open(settings);
   ASSERT_TRUE(session->build().has_value());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(session->step().has_value());
-  const auto state = session->namedState(true);
+  const auto state = session->trained().named(true);
   for (const char* name : {"w.m", "w.v", "b.m", "b.v"}) EXPECT_TRUE(state.contains(name)) << name;
   const std::filesystem::path file = folder_.path() / "state.safetensors";
-  ASSERT_TRUE(session->saveState(file).has_value());
+  ASSERT_TRUE(session->trained().save(file).has_value());
   const auto again = open(settings);
   ASSERT_TRUE(again->build().has_value());
-  const Status loaded = again->loadState(file, true);
+  const Status loaded = again->trained().load(file, true);
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   EXPECT_EQ(session->step()->loss(), again->step()->loss());
 }

@@ -51,7 +51,7 @@ TEST_P(PausedOptions, EveryPassIsToggledAndBackWithEverythingWhereItWas) {
   ASSERT_TRUE(session->runTo(count / 4).has_value());
   // A value that every plan computes: the first parameter that is trained, half of it.
   ValueId edited;
-  for (const ParameterChoice& choice : session->parameters())
+  for (const ParameterChoice& choice : session->plans().parameters())
     if (choice.trained && !edited) edited = choice.value;
   const std::string name = session->runningGraph().value(edited).name;
   ASSERT_TRUE(editValue(session->stepper(), edited, {}, 0.0625, true).has_value());

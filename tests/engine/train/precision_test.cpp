@@ -41,7 +41,7 @@ TEST_P(InBfloat16, TrainsCloseToFloat32) {
     EXPECT_NEAR(b->loss(), a->loss(), 0.01 * std::abs(a->loss())) << "step " << step;
   }
   EXPECT_NE(stateBits(*wide), stateBits(*low));
-  for (const auto& [name, view] : low->namedState(true)) EXPECT_NE(view.dtype, DType::kBF16) << name;
+  for (const auto& [name, view] : low->trained().named(true)) EXPECT_NE(view.dtype, DType::kBF16) << name;
 }
 
 // Gradients of the first step point where those of float32 point (the bounds of the corpus' checker).
@@ -59,11 +59,12 @@ TEST_P(InBfloat16, GradientsPointTheSameWay) {
   };
   double largest = 0;
   std::map<std::string, Tensor> expected;
-  for (const auto& [name, view] : wide->namedState(false))
-    if (auto gradient = wide->gradient(name)) largest = std::max(largest, norm(expected[name] = gradient->clone()));
+  for (const auto& [name, view] : wide->trained().named(false))
+    if (auto gradient = wide->trained().gradient(name))
+      largest = std::max(largest, norm(expected[name] = gradient->clone()));
   ASSERT_GT(expected.size(), 1u);
   for (const auto& [name, g] : expected) {
-    const auto found = low->gradient(name);
+    const auto found = low->trained().gradient(name);
     ASSERT_TRUE(found.has_value()) << found.error().message;
     EXPECT_EQ(found->dtype(), DType::kF32) << name;
     const double length = norm(g);
@@ -161,7 +162,7 @@ TEST_P(InFloat16, TrainsCloseToFloat32) {
     EXPECT_FALSE(b->skipped());
     EXPECT_EQ(b->updated(), a->updated());
   }
-  for (const auto& [name, view] : low->namedState(true)) EXPECT_NE(view.dtype, DType::kF16) << name;
+  for (const auto& [name, view] : low->trained().named(true)) EXPECT_NE(view.dtype, DType::kF16) << name;
 }
 
 TEST_P(InFloat16, StatisticsOfGradientsAreWithoutTheScale) {
@@ -191,9 +192,9 @@ TEST_P(InFloat16, UpdatesThatOverflowAreSkipped) {
   ASSERT_TRUE(session);
   const auto parameters = [&] {
     std::map<std::string, Tensor> copies;
-    for (const ParameterChoice& p : session->parameters()) {
+    for (const ParameterChoice& p : session->plans().parameters()) {
       const std::string& name = session->imported().value(p.value).name;
-      if (const auto named = session->namedState(true); p.trained && named.contains(name))
+      if (const auto named = session->trained().named(true); p.trained && named.contains(name))
         copies[name] = Tensor(named.at(name).dtype, named.at(name).dims, nullptr, named.at(name).data).clone();
     }
     return copies;
@@ -233,13 +234,13 @@ TEST_P(InFloat16, AMasterWeightThatIsNoNumberIsNamed) {
   auto session = openSession(GetParam(), {{"precision", "fp16"}, {"loss-scale.init", "64"}, {"accumulate", "1"}});
   ASSERT_TRUE(session && session->step());
   std::string name;
-  for (const ParameterChoice& p : session->parameters())
+  for (const ParameterChoice& p : session->plans().parameters())
     if (p.trained && name.empty()) name = session->imported().value(p.value).name;
   ASSERT_TRUE(editValue(session->stepper(), session->findValue(name), {}, NAN, true).has_value());
   const auto trained = [&] {  // the forward pass writes running statistics, whatever comes of the update
     std::string bits;
-    for (const auto& [key, view] : session->namedState(false))
-      for (const ParameterChoice& p : session->parameters())
+    for (const auto& [key, view] : session->trained().named(false))
+      for (const ParameterChoice& p : session->plans().parameters())
         if (p.trained && session->imported().value(p.value).name == key)
           bits.append(static_cast<const char*>(view.data), view.bytes());
     return bits;
@@ -306,8 +307,8 @@ TEST_P(InFloat16, StepsBothWaysAndResumesBitForBit) {
     EXPECT_EQ(a->skipped(), b->skipped());
     EXPECT_EQ(stateBits(*straight) == stateBits(*walked), true) << "step " << step;
     if (step == 1) {
-      ASSERT_TRUE(straight->saveState(path).has_value());
-      ASSERT_TRUE(resumed->loadState(path, true).has_value());
+      ASSERT_TRUE(straight->trained().save(path).has_value());
+      ASSERT_TRUE(resumed->trained().load(path, true).has_value());
     } else if (step > 1) {
       const auto c = resumed->step();
       ASSERT_TRUE(c.has_value()) << c.error().message;

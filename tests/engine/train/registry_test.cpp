@@ -176,7 +176,7 @@ TEST_F(RegistryOfASession, AnAddedOpTrainsInBothTypesAsTheNodesItStandsFor) {
       ASSERT_TRUE(a && b);
       EXPECT_NEAR(a->loss(), b->loss(), 1e-6) << "step " << step;
     }
-    const auto a = added->namedState(false), b = known->namedState(false);
+    const auto a = added->trained().named(false), b = known->trained().named(false);
     for (std::int64_t i = 0; i < 9; ++i)
       EXPECT_NEAR(elementAsDouble(a.at("w"), i), elementAsDouble(b.at("w"), i), 1e-6) << "element " << i;
     EXPECT_NE(elementAsDouble(a.at("w"), 0), -0.3F) << "it was trained";

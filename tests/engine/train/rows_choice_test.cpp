@@ -80,7 +80,7 @@ std::unique_ptr<Session> openChanging(const TestModel& model, const std::map<std
                                       const std::vector<int>& shares) {
   auto session = openSession(model, settings);
   if (!session) return nullptr;
-  auto source = openData(session->imported(), session->options(), nullptr);
+  auto source = openData(session->imported(), session->options(), session->registry().operators(), nullptr);
   EXPECT_TRUE(source.has_value());
   auto batch = (*source)->batch(0);
   EXPECT_TRUE(batch.has_value());
@@ -117,7 +117,7 @@ TEST_P(RowsChoiceOfModel, EveryBatchDecides) {
   const std::size_t builds = some->log().builds();
   for (std::size_t step = 0; step < shares.size(); ++step) ASSERT_TRUE(some->step().has_value());
   EXPECT_EQ(some->log().builds(), builds);
-  const auto weights = all->namedState(false), others = some->namedState(false);
+  const auto weights = all->trained().named(false), others = some->trained().named(false);
   ASSERT_EQ(weights.size(), others.size());
 }
 

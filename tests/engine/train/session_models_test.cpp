@@ -61,6 +61,26 @@ TEST_P(SessionOnModel, StepsToAnyInstructionAndBackWithTheSameBits) {
   EXPECT_EQ(stateBits(*session) == before, true) << "a step that was thrown away left traces";
 }
 
+TEST_P(SessionOnModel, ValuesOfTheUpdateAreThereOnlyWhereItRan) {
+  auto session = openSession(GetParam(), {{"accumulate", "2"}, {"clip-grad-norm", "1"}});
+  ASSERT_NE(session, nullptr);
+  const ValueId norm = session->findValue("stepscope.gradient_norm");
+  ASSERT_TRUE(norm);
+  const auto first = session->step();
+  ASSERT_TRUE(first && !first->updated());
+  const auto missing = session->stepper().value(norm);
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_NE(missing.error().message.find("belongs to the update"), std::string::npos) << missing.error().message;
+  const auto second = session->step();
+  ASSERT_TRUE(second && second->updated());
+  const auto there = session->stepper().value(norm);
+  ASSERT_TRUE(there.has_value()) << there.error().message;
+  EXPECT_EQ(elementAsDouble(*there, 0), second->gradient_norm());
+  // By hand too.
+  ASSERT_TRUE(session->runTo(session->stepper().count()).has_value());
+  EXPECT_FALSE(session->stepper().value(norm).has_value());
+}
+
 TEST_P(SessionOnModel, SteppedAndFullSpeedRunsAreBitEqual) {
   auto fast = openSession(GetParam(), {{"record", "off"}}), stepped = openSession(GetParam(), {{"record", "instructions"}});
   ASSERT_TRUE(fast && stepped);
@@ -166,8 +186,8 @@ TEST_P(SessionOnModel, PlannedPeakIsWhatIsTouched) {
 TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
   auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
-  ASSERT_GE(session->stages().size(), 8u);
-  for (const Stage& stage : session->stages())
+  ASSERT_GE(session->plans().stages().size(), 8u);
+  for (const Stage& stage : session->plans().stages())
     for (const std::string& problem : stage.graph->verify()) ADD_FAILURE() << stage.phase << ": " << problem;
   std::set<std::string> names;
   for (const auto& span : session->phases())
@@ -184,7 +204,7 @@ TEST_P(SessionOnModel, EveryPassThatChangedTheGraphKeptIt) {
   const Stage* before = nullptr;
   std::size_t passes = 0;
   std::set<std::string> names;
-  for (const Stage& stage : session->stages()) {
+  for (const Stage& stage : session->plans().stages()) {
     EXPECT_TRUE(names.insert(stage.phase).second) << stage.phase;
     if (isPassStage(stage)) {
       ++passes;
@@ -197,7 +217,7 @@ TEST_P(SessionOnModel, EveryPassThatChangedTheGraphKeptIt) {
     before = &stage;
   }
   EXPECT_GT(passes, 0u);
-  EXPECT_FALSE(isPassStage(session->stages().back()));
+  EXPECT_FALSE(isPassStage(session->plans().stages().back()));
   // Each belongs to a span of the build.
   const auto spans = session->phases();
   for (const std::string& name : names) {

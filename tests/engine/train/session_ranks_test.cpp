@@ -34,7 +34,7 @@ Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::
           else
             SS_TRY(session->step());
         if (r > 0) return {};
-        for (const auto& [name, tensor] : session->namedState(false)) {
+        for (const auto& [name, tensor] : session->trained().named(false)) {
           Tensor& copy = parameters[name] = Tensor(tensor.dtype, tensor.dims);
           std::memcpy(copy.data(), tensor.data, tensor.bytes());
         }

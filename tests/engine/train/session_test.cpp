@@ -44,13 +44,13 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
     EXPECT_TRUE(writesState(plan->instructions(i))) << "instruction " << i;
   // A round: the second micro step adds to what the first one left, the third starts anew whatever the sums hold.
   const auto sumOf = [&] {
-    for (const auto& [name, view] : session->namedState(true))
+    for (const auto& [name, view] : session->trained().named(true))
       if (name.ends_with(".accumulated")) return elementAsDouble(view, 0);
     return 0.0;
   };
   auto once = openSession(digits(), {{"accumulate", "2"}, {"clip-grad-norm", "1"}});
   ASSERT_TRUE(session->step() && session->step() && once->step() && once->step());
-  for (const auto& [name, view] : session->namedState(true))
+  for (const auto& [name, view] : session->trained().named(true))
     if (name.ends_with(".accumulated"))
       for (std::int64_t i = 0; i < view.elements(); ++i) storeElement(view, i, NAN);
   ASSERT_TRUE(std::isnan(sumOf()));
@@ -132,11 +132,11 @@ TEST(Session, SavesAndResumesWithTheSameBits) {
   ASSERT_NE(straight, nullptr);
   ASSERT_TRUE(straight->step().has_value());
   ASSERT_TRUE(straight->step().has_value());
-  ASSERT_TRUE(straight->saveState(file).has_value());
+  ASSERT_TRUE(straight->trained().save(file).has_value());
   const auto expected = straight->step();
   auto resumed = openSession(digits());
   ASSERT_NE(resumed, nullptr);
-  const Status loaded = resumed->loadState(file, true);
+  const Status loaded = resumed->trained().load(file, true);
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
   EXPECT_EQ(resumed->nextStep(), 2);
   const auto found = resumed->step();
@@ -158,7 +158,7 @@ TEST(Session, BeginsWithAStateOnceItCanBeRead) {
   ASSERT_TRUE(applySetting(options, "start-state", file.string(), "test").has_value());
   ASSERT_TRUE(session->setOptions(options).has_value());
   EXPECT_FALSE(session->build().has_value());
-  ASSERT_TRUE(straight->saveState(file).has_value());
+  ASSERT_TRUE(straight->trained().save(file).has_value());
   const Status built = session->build();
   ASSERT_TRUE(built.has_value()) << built.error().message;
   EXPECT_EQ(session->nextStep(), 1);

@@ -25,11 +25,11 @@ TEST_P(SparseLabelsOfModel, EveryBatchTrainsAsWithout) {
     const auto expected = all->step(), found = sparse->step();
     ASSERT_TRUE(expected && found) << (found ? expected : found).error().message;
     EXPECT_NEAR(found->loss(), expected->loss(), 1e-5 * (1 + std::abs(expected->loss()))) << step;
-    plans.insert(sparse->runningSignature());
+    plans.insert(sparse->plans().signature());
   }
   EXPECT_GT(plans.size(), 1u);  // batches of this model differ
   EXPECT_NE(plans.begin()->find(".kept_rows int64["), std::string::npos) << *plans.begin();
-  const auto weights = all->namedState(false), others = sparse->namedState(false);
+  const auto weights = all->trained().named(false), others = sparse->trained().named(false);
   ASSERT_EQ(weights.size(), others.size());
   for (const auto& [name, weight] : weights)
     for (std::int64_t k = 0; k < weight.elements(); ++k)

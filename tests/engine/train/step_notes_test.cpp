@@ -151,10 +151,10 @@ TEST_P(StepNotesOnModel, AreWhatTheStepComputed) {
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->step().has_value());
   std::map<std::string, snapshot::TensorStatistics> before;
-  for (const ParameterChoice& p : session->parameters())
+  for (const ParameterChoice& p : session->plans().parameters())
     if (p.trained)
       before[session->imported().value(p.value).name] =
-          tensorStatistics(session->namedState(false).at(session->imported().value(p.value).name));
+          tensorStatistics(session->trained().named(false).at(session->imported().value(p.value).name));
   const auto record = session->step();
   ASSERT_TRUE(record.has_value()) << record.error().message;
   std::size_t parameters = 0, gradients = 0, outputs = 0;
@@ -165,7 +165,7 @@ TEST_P(StepNotesOnModel, AreWhatTheStepComputed) {
       expectSame(s.statistics(), before[s.of()], s.of());
     } else if (s.kind() == "gradient") {
       ++gradients;
-      const auto gradient = session->gradient(s.of());
+      const auto gradient = session->trained().gradient(s.of());
       ASSERT_TRUE(gradient.has_value()) << s.of();
       expectSame(s.statistics(), tensorStatistics(gradient->view()), "gradient of " + s.of());
       EXPECT_GE(s.node(), 0);

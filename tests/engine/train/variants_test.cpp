@@ -35,7 +35,7 @@ TEST(SessionVariants, TheBuildOfThePlanThatRunsIsKnownWhenAnEarlierOneRunsAgain)
   auto session = openSession(testModels().front());
   ASSERT_TRUE(session);
   TrainOptions options = session->options();
-  auto source = openData(session->imported(), options, nullptr);
+  auto source = openData(session->imported(), options, session->registry().operators(), nullptr);
   ASSERT_TRUE(source.has_value()) << source.error().message;
   auto batch = (*source)->batch(0);
   ASSERT_TRUE(batch.has_value());
@@ -48,8 +48,8 @@ TEST(SessionVariants, TheBuildOfThePlanThatRunsIsKnownWhenAnEarlierOneRunsAgain)
   for (int step = 0; step < 4; ++step) {
     const auto record = session->step();
     ASSERT_TRUE(record.has_value()) << record.error().message;
-    builds.push_back(session->runningBuild());
-    signatures.push_back(session->runningSignature());
+    builds.push_back(session->plans().build());
+    signatures.push_back(session->plans().signature());
     planned.push_back(session->planSnapshot()->signature());
     graphs.push_back(session->graphSnapshot("")->SerializeAsString());
   }
@@ -99,7 +99,7 @@ TEST(SessionVariants, APlanForOtherShapesTellsOfTheGraphsOfTheStep) {
   auto session = openSession(testModels().front(), {}, observer);
   ASSERT_TRUE(session);
   const std::vector<std::string> built(told.begin() + 3, told.end());
-  auto source = openData(session->imported(), session->options(), nullptr);
+  auto source = openData(session->imported(), session->options(), session->registry().operators(), nullptr);
   ASSERT_TRUE(source.has_value()) << source.error().message;
   auto batch = (*source)->batch(0);
   ASSERT_TRUE(batch.has_value());

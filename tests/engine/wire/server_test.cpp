@@ -278,11 +278,12 @@ TEST(StageTeller, TellsBeforeTheProcessDies) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto die = [](int number) {
     StageTeller::waitBeforeDying();
-    StageTeller teller([](const Stage& stage) {
+    StageTeller teller([](const Stage& stage, const Registry&) {
       usleep(50'000);
       std::fprintf(stderr, "told %s.", stage.phase.c_str());
     });
-    for (const char* phase : {"load", "gradient", "optimizer"}) teller.tell({phase, std::make_shared<const Graph>()});
+    for (const char* phase : {"load", "gradient", "optimizer"})
+      teller.tell({phase, std::make_shared<const Graph>()}, Registry::builtIn());
     std::raise(number);
   };
   for (const int number : {SIGSEGV, SIGABRT})
@@ -291,17 +292,17 @@ TEST(StageTeller, TellsBeforeTheProcessDies) {
 
 TEST(StageTeller, DropsWhatWaits) {
   std::atomic<int> told = 0;
-  StageTeller teller([&](const Stage&) {
+  StageTeller teller([&](const Stage&, const Registry&) {
     ++told;
     usleep(1000);
   });
   const auto graph = std::make_shared<const Graph>();
-  for (int i = 0; i < 100; ++i) teller.tell({"load", graph});
+  for (int i = 0; i < 100; ++i) teller.tell({"load", graph}, Registry::builtIn());
   teller.drop();
   const int then = told;
   EXPECT_LT(then, 100);
   EXPECT_EQ(graph.use_count(), 1);
-  teller.tell({"load", graph});
+  teller.tell({"load", graph}, Registry::builtIn());
   while (told == then) std::this_thread::yield();
 }
 

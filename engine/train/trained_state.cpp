@@ -1,12 +1,10 @@
-// Parameters and optimizer state as named tensors, and their files.
+#include "engine/train/trained_state.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "engine/build/schedule.h"
-#include "engine/snapshot/utf8.h"
-#include "engine/train/session.h"
 #include "engine/train/session_alerts.h"
 
 namespace stepscope {
@@ -26,9 +24,9 @@ Tensor withoutLossScale(Tensor gradient, const Stepper& stepper) {
 
 }  // namespace
 
-Result<Tensor> Session::gradient(const std::string& parameter) const {
-  SS_TRY(needsBuild("gradient"));
+Result<Tensor> TrainedState::gradient(const std::string& parameter) const {
   const SymbolicStep* step = plans_.step();
+  if (!step) return invalid(fmt::format("gradient of '{}': nothing was built; build first", parameter));
   for (std::size_t i = 0; i < step->trained.size(); ++i) {
     if (step->graph.value(step->trained[i]).name != parameter) continue;
     const ValueId id = step->optimizer.averaged[i];
@@ -37,24 +35,24 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
       const Tensor& state = *context_.state.find(parameter);
       return Tensor(state.dtype(), state.dims());
     }
-    const auto contents = stepper().executor().read(id);
-    if (!asked_.keepGradients || !contents)
+    const auto contents = plans_.stepper().executor().read(id);
+    if (!step->request.keepGradients || !contents)
       return fail(ErrorCode::kNotFound,
                   fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
     // A gradient that the update reads in a low type is told in the type of the parameter, as PyTorch's .grad: the same
     // number.
     const Tensor* state = context_.state.find(parameter);
     if (state && state->dtype() == DType::kF32 && isLow(contents->dtype()))
-      return withoutLossScale(convertTensor(contents->view(), DType::kF32), stepper());
-    return withoutLossScale(contents->clone(), stepper());
+      return withoutLossScale(convertTensor(contents->view(), DType::kF32), plans_.stepper());
+    return withoutLossScale(contents->clone(), plans_.stepper());
   }
   return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
 }
 
-std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
+std::map<std::string, TensorView> TrainedState::named(bool optimizer) const {
   std::map<std::string, TensorView> named;
-  for (const ParameterChoice& parameter : parameters()) {
-    const Value& value = valueOf(parameter);
+  for (const ParameterChoice& parameter : plans_.parameters()) {
+    const Value& value = plans_.valueOf(parameter);
     if (!isFloating(value.type.dtype)) continue;
     if (context_.state.contains(value.name))
       named[value.name] = context_.state.read(value.name).view();
@@ -68,12 +66,12 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
   return named;
 }
 
-bool Session::keepsParts() const {
+bool TrainedState::keepsParts() const {
   return context_.ranks != nullptr && plans_.step() && !plans_.step()->optimizer.parts.empty();
 }
 
-Status Session::saveState(const std::filesystem::path& path) const {
-  std::map<std::string, TensorView> named = namedState(true);
+Status TrainedState::save(const std::filesystem::path& path) const {
+  std::map<std::string, TensorView> named = named(true);
   if (!keepsParts()) return saveStateFile(path, named, context_.state.counters, properties_);
   const std::map<std::string, std::string>& parts = plans_.step()->optimizer.parts;
   const auto gather = [&](const std::string& name, const TensorView& whole) {
@@ -102,7 +100,7 @@ Status Session::saveState(const std::filesystem::path& path) const {
   return written;
 }
 
-Status Session::writeState(const std::string& name, const TensorView& contents) {
+Status TrainedState::write(const std::string& name, const TensorView& contents) {
   if (inStep()) return invalid(fmt::format("state '{}': a step is begun; expected a place between two steps", name));
   SS_TRY(obtainInitializer(name));
   const Tensor* present = context_.state.find(name);
@@ -121,21 +119,18 @@ Status Session::writeState(const std::string& name, const TensorView& contents) 
 }
 
 // What the model brings becomes state when a plan asks for it, or before the build when somebody writes or places it.
-Status Session::obtainInitializer(const std::string& name) {
+Status TrainedState::obtainInitializer(const std::string& name) {
   if (context_.state.contains(name)) return {};
-  const ValueId id = imported().findValue(name);
-  if (!id || imported().value(id).role != ValueRole::kInitializer) return {};
-  Value value = imported().value(id);
+  const Graph& imported = plans_.model()->graph;
+  const ValueId id = imported.findValue(name);
+  if (!id || imported.value(id).role != ValueRole::kInitializer) return {};
+  Value value = imported.value(id);
   if (value.data) value.data = std::make_shared<const Tensor>(value.data->clone());
   SS_TRY(context_.state.obtain(value));
   return {};
 }
 
-Status Session::placeState(const std::string& name, Tensor memory, bool take) {
-  return placeStates({{name, std::move(memory)}}, take);
-}
-
-Status Session::placeStates(std::map<std::string, Tensor> memory, bool take) {
+Status TrainedState::place(std::map<std::string, Tensor> memory, bool take) {
   if (inStep()) return invalid("state: a step is begun; expected a place between two steps to share memory");
   for (const auto& [name, tensor] : memory) {
     SS_TRY(obtainInitializer(name));
@@ -146,43 +141,34 @@ Status Session::placeStates(std::map<std::string, Tensor> memory, bool take) {
   for (auto& [name, tensor] : memory) SS_TRY(context_.state.place(name, std::move(tensor), take));
   ++context_.places;
   ring_.clear();
-  return built() ? plans_.bindAgain() : Status{};
+  return plans_.made() ? plans_.bindAgain() : Status{};
 }
 
-double Session::learningRate() const {
-  return options().lr * scheduleFactor(options(), context_.state.counters.scheduledUpdates());
-}
-
-Status Session::setLearningRate(double base) {
-  SS_TRY(applySetting(options_, "lr", fmt::format("{}", base), "api", registry().options()));
-  if (pending_) SS_TRY(applySetting(*pending_, "lr", fmt::format("{}", base), "api", registry().options()));
-  context_.learningRate = base;
-  return {};
-}
-
-Status Session::loadState(const std::filesystem::path& path, bool resume) {
-  SS_TRY(abandonStep());
-  const Graph& named = plans_.step() ? plans_.step()->graph : imported();
+Status TrainedState::load(const std::filesystem::path& path, bool resume) {
+  if (plans_.made()) plans_.stepper().abandon();
+  const Graph& named = plans_.step() ? plans_.step()->graph : plans_.model()->graph;
   StatePart part;
   if (context_.ranks && options_.rankShard != "off") part = {context_.ranks->rank(), context_.ranks->size()};
   SS_ASSIGN(loaded_, loadStateFile(path, resume, named, context_.state, part));
   if (resume && context_.ranks) context_.state.counters.entry += context_.ranks->rank();
   for (auto& [name, value] : loaded_->properties) properties_[name] = std::move(value);
-  if (built()) tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log);
+  if (plans_.made()) tellWhatTheFileLacks();
   ring_.clear();
   ++context_.places;
   numbers_.restart();
   context_.resumed = true;
-  context_.log.setStep(nextStep());
+  context_.log.setStep(context_.state.counters.step);
   return {};
 }
 
 // Once: a build that follows goes on with the state that there is.
-Status Session::beginWhereAsked(bool resume) {
+Status TrainedState::beginWhereAsked(bool resume) {
   if (options_.startState == begunWith_) return {};
-  if (!options_.startState.empty()) SS_TRY(loadState(options_.startState, resume));
+  if (!options_.startState.empty()) SS_TRY(load(options_.startState, resume));
   begunWith_ = options_.startState;
   return {};
 }
+
+void TrainedState::tellWhatTheFileLacks() { stepscope::tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log); }
 
 }  // namespace stepscope
