@@ -51,7 +51,7 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
   };
   request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
     SS_TRY(feed_.open(*plans_.model(), graph, options_, notes));
-    return feed_.batch(nextEntry());
+    return feed_.batch(counters().entry);
   };
   return request;
 }

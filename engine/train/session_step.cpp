@@ -18,7 +18,7 @@ Status Session::needsBuild(std::string_view what) const {
 
 // The batch of the coming step; the plan that fits it runs.
 Result<Batch> Session::fittingBatch() {
-  SS_ASSIGN(Batch batch, feed_.batch(nextEntry()));
+  SS_ASSIGN(Batch batch, feed_.batch(counters().entry));
   SS_TRY(plans_.useFor(batch));
   return batch;
 }

@@ -71,7 +71,7 @@ bool TrainedState::keepsParts() const {
 }
 
 Status TrainedState::save(const std::filesystem::path& path) const {
-  std::map<std::string, TensorView> named = named(true);
+  std::map<std::string, TensorView> named = this->named(true);
   if (!keepsParts()) return saveStateFile(path, named, context_.state.counters, properties_);
   const std::map<std::string, std::string>& parts = plans_.step()->optimizer.parts;
   const auto gather = [&](const std::string& name, const TensorView& whole) {
