@@ -13,7 +13,7 @@
 
 #include "engine/data/safetensors.h"
 #include "engine/ir/key_index.h"
-#include "engine/lab/option_proof.h"
+#include "engine/lab/free_memory.h"
 #include "engine/lab/side_step.h"
 #include "engine/lab/sub_graph.h"
 #include "engine/lab/tensor_distance.h"

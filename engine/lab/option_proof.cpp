@@ -1,7 +1,5 @@
 #include "engine/lab/option_proof.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <set>
 
@@ -74,7 +72,5 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
   }
   proof.set_equal(proof.differing() == 0);
 }
-
-std::int64_t freeMemoryBytes() { return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 
 }  // namespace stepscope

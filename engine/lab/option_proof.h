@@ -31,7 +31,4 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
 // Adds one value to the proof.
 void addComparison(const snapshot::ComparisonResult& result, snapshot::OptionProof& proof);
 
-// Bytes that the machine has free now.
-std::int64_t freeMemoryBytes();
-
 }  // namespace stepscope

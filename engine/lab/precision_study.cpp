@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "engine/build/loss_scale.h"
-#include "engine/lab/option_proof.h"
+#include "engine/lab/free_memory.h"
 #include "engine/lab/precision_probe.h"
 #include "engine/lab/tensor_distance.h"
 #include "engine/profile/compare_tensors.h"

@@ -6,7 +6,7 @@
 
 #include "engine/build/kept_rows.h"
 #include "engine/build/loss_scale.h"
-#include "engine/lab/option_proof.h"
+#include "engine/lab/free_memory.h"
 
 namespace stepscope {
 

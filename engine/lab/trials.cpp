@@ -10,13 +10,14 @@
 
 #include "engine/build/loss_scale.h"
 #include "engine/exec/touched.h"
-#include "engine/lab/option_proof.h"
+#include "engine/lab/free_memory.h"
 #include "engine/lab/paired_statistics.h"
 #include "engine/lab/same_plan.h"
 #include "engine/lab/tensor_distance.h"
 #include "engine/lab/trial_candidates.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/utf8.h"
+#include "engine/step/stepper.h"
 
 namespace stepscope {
 namespace {

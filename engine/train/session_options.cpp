@@ -5,6 +5,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/build/schedule.h"
+#include "engine/lab/free_memory.h"
 #include "engine/lab/option_proof.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/session.h"
