@@ -31,8 +31,7 @@ std::vector<TableColumn> timeColumns(Times which) {
             {QStringLiteral("A"), QStringLiteral("Run A"), true, 8},
             {QStringLiteral("B"), QStringLiteral("Run B"), true, 8},
             {QStringLiteral("B − A"), QStringLiteral("Difference in bytes"), true, 8},
-            {QStringLiteral("Change"), QStringLiteral("Difference in percent of A"), true, 7},
-            {QString(), QString(), false, 4}};
+            {QStringLiteral("Change"), QStringLiteral("Difference in percent of A"), true, 7}};
   }
   const QString of = which == Times::kOperators ? QStringLiteral("one execution")
                      : which == Times::kBuild   ? QStringLiteral("the newest build")
