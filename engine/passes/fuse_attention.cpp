@@ -134,6 +134,11 @@ class Matcher {
     match.q = operand(found.value("q"), true);
     match.k = operand(found.value("k"), true);
     match.v = operand(found.value("v"), false);
+    // Where copies of one of them are not seen, or others are made, both are read with their copies.
+    if (match.k.groups != match.v.groups) {
+      match.k = operand(found.value("k"), true, false);
+      match.v = operand(found.value("v"), false, false);
+    }
     if (const auto& k = shapeOf(found.value("k"))) match.k.perm = exchangeLastTwo(match.k.perm, k->size());
     match.scale = found.number("scale") * match.q.factor * match.k.factor;
     if (found.value("bent")) {
@@ -175,8 +180,8 @@ class Matcher {
     return graph_.value(value).producer ? &graph_.node(graph_.value(value).producer) : nullptr;
   }
 
-  // Past transposes and, where the product may take them, constant factors.
-  Operand operand(ValueId value, bool scales) const {
+  // Past transposes, copies for groups of heads and, where the product may take them, constant factors.
+  Operand operand(ValueId value, bool scales, bool copies = true) const {
     Operand result{.of = value, .perm = {}, .skipped = {}};
     while (const NodeId made = graph_.value(result.of).producer) {
       const Node& node = graph_.node(made);
@@ -199,7 +204,7 @@ class Matcher {
       } else if (const auto scale = scales ? readScale(graph_, inference_, node) : std::nullopt) {
         result.factor *= scale->factor;
         result.of = scale->of;
-      } else if (const auto copied = copiesOf(node, result)) {
+      } else if (const auto copied = copies ? copiesOf(node, result) : std::nullopt) {
         result.groups = copied->groups;
         result.of = copied->of;
         result.skipped.insert(result.skipped.end(), copied->nodes.begin(), copied->nodes.end());
@@ -278,7 +283,6 @@ class Matcher {
         permuted.push_back((*shape)[operand->perm.empty() ? i : static_cast<std::size_t>(operand->perm[i])]);
       shapes.push_back(std::move(permuted));
     }
-    if (match.k.groups != match.v.groups) return "keys and values are repeated for groups of different sizes";
     if (match.k.groups > 1)
       for (const std::size_t shared : {1u, 2u}) shapes[shared][rank - 3] = shapes[shared][rank - 3] * Dim(match.k.groups);
     for (std::size_t i = 0; i + 2 < rank; ++i)

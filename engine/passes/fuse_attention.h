@@ -5,7 +5,8 @@
 //   p = Softmax(s) [zeros in rows that are all -inf] [Dropout];  y = p · v
 //
 // How exporters write this is said by attention.pattern, and by the file that option attention.patterns names.
-// Keys and values that an Expand repeats for groups of heads (grouped queries) are read without the copies.
+// Keys and values that an Expand repeats for groups of heads (grouped queries) are read without the copies, where both are
+// repeated alike; else with them.
 // Transposes of q, k, v and of the result go into the node: it reads and writes them where they lie. Constant factors of q
 // and k go into its scale. Memory falls by heads · m · n numbers for every layer and reader; products rise by a seventh. Off
 // by default: a person who steps through attention may want to see its probabilities. Runs before the gradient, whose nodes

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "kernels/kernel.h"
 
@@ -247,7 +248,13 @@ Status Inference::evaluate(const Node& node) {
   spec.op = node.op;
   spec.attrs = node.attrs;
   std::vector<TensorView> inputs;
-  for (const ValueId in : node.inputs) {
+  std::span<const ValueId> read = node.inputs;
+  if (node.op == "CastLike" && node.domain.empty() && node.output(0)) {  // of the second input only the type counts
+    spec.op = "Cast";
+    spec.attrs.set("to", static_cast<std::int64_t>(graph_->value(node.output(0)).type.dtype));
+    read = read.first(1);
+  }
+  for (const ValueId in : read) {
     if (!in) {
       spec.inputs.push_back({});
       inputs.push_back({});

@@ -158,12 +158,24 @@ TEST(FuseAttention, KeysThatAreTurnedInThreeAxes) {
   EXPECT_EQ(both.only("FusedAttention").attrs.integer("groups", 1), 2);
 }
 
-TEST(FuseAttention, NearMissesOfGroups) {
+TEST(FuseAttention, OtherCopiesStayAndAreRead) {
   {
-    Groups s;  // six heads of three keys, and three times one value
+    Groups s;  // two heads of queries on each of keys, three on each of values
     s.v = s.input("one", {2, 6, 2, 4});
     s.build(true, {}, 3);
-    s.expectMiss("groups of different sizes");
+    EXPECT_EQ(s.apply("fuse_attention").matches, 1u);
+    EXPECT_EQ(s.count("Expand"), 2u);
+    EXPECT_EQ(s.only("FusedAttention").attrs.integer("groups", 1), 1);
+  }
+  {
+    Groups s;  // keys whose copies a factor hides that no constant is
+    const ValueId factor = s.op("Exp", {s.input("factor", {1})});
+    const ValueId keys = s.op("Mul", {s.repeated(s.op("Transpose", {s.k}, kHeads), 1), factor});
+    const ValueId products = s.op("MatMul", {s.op("Transpose", {s.queries}, kHeads), s.op("Transpose", {keys}, kTurned)});
+    s.finish({s.op("MatMul", {s.softmax(products), s.repeated(s.op("Transpose", {s.v}, kHeads), 1)})});
+    EXPECT_EQ(s.apply("fuse_attention").matches, 1u);
+    EXPECT_EQ(s.count("Expand"), 2u);
+    EXPECT_EQ(s.only("FusedAttention").attrs.integer("groups", 1), 1);
   }
   {
     Groups s;  // copies whose heads lie apart: 0 1 2 0 1 2
@@ -310,6 +322,37 @@ TEST(FuseAttention, GradientsOfGroupsAndBoundedScores) {
     EXPECT_LT(fused->instructions, plain->instructions);
     expectEqual(*plain, *fused);
   }
+}
+
+// Grouped queries as PyTorch's dynamo exporter writes them: roots of a scale in the type of the queries, copies of keys and
+// values, keys that are turned in three axes, rows without a key made zeros.
+TEST(FuseAttention, GroupedQueriesOfDynamo) {
+  using namespace testing;
+  std::string graph = floats("q", {1, 4, 5, 4}, wave(80, 1)) + floats("k", {1, 2, 6, 4}, wave(48, 2)) +
+                      floats("v", {1, 2, 6, 4}, wave(48, 3)) + floats("c", {1, 4, 5, 4}, wave(80, 4)) +
+                      node("Constant", "", "quarter", realAttribute("value_float", 0.25)) + ints("axis", {1}, {2}) +
+                      ints("many", {5}, {1, 2, 2, 6, 4}) + ints("joined", {4}, {1, 4, 6, 4}) +
+                      ints("three", {3}, {-1, 6, 4}) + ints("four", {4}, {1, 4, 4, 6}) +
+                      node("CastLike", "quarter q", "typed") + node("Sqrt", "typed", "root") +
+                      node("Sqrt", "typed", "other") + node("Constant", "", "zero", realAttribute("value_float", 0));
+  for (const std::string x : {"k", "v"})
+    graph += node("Unsqueeze", x + " axis", x + "1") + node("Expand", x + "1 many", x + "2") +
+             node("Identity", x + "2", x + "3") + node("Reshape", x + "3 joined", x + "4");
+  graph += node("Reshape", "k4 three", "k5") + node("Transpose", "k5", "k6", attribute("perm", {0, 2, 1})) +
+           node("Reshape", "k6 four", "k7") + node("Mul", "q root", "qs") + node("Mul", "k7 other", "ks") +
+           node("MatMul", "qs ks", "scores") + node("Softmax", "scores", "s", attribute("axis", -1)) +
+           node("IsNaN", "s", "dead") + node("Where", "dead zero s", "p") + node("MatMul", "p v4", "y") +
+           node("Mul", "y c", "yc") + node("ReduceSum", "yc", "loss", attribute("keepdims", 0));
+  const auto step = [&](const char* fused) {
+    return smallStep(graph, 18, {"q", "k", "v"}, {1, {{"pass.fuse_attention", fused}, {"freeze", "^c$"}}, {}});
+  };
+  const auto plain = step("off"), fused = step("on");
+  ASSERT_TRUE(plain.has_value()) << plain.error().message;
+  ASSERT_TRUE(fused.has_value()) << fused.error().message;
+  EXPECT_EQ(fused->running.count("FusedAttention"), 1u);
+  EXPECT_EQ(fused->running.count("Expand"), 0u);
+  EXPECT_LT(fused->instructions, plain->instructions);
+  expectEqual(*plain, *fused);
 }
 
 // A mask that is trained needs the scores, so nothing would be saved.

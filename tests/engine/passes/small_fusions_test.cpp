@@ -66,6 +66,17 @@ std::string sumOfSquares(const std::string& y) {
   return node("Mul", y + " " + y, "squared") + node("ReduceSum", "squared", "loss", attribute("keepdims", 0));
 }
 
+// --- fold_constants
+
+// Exporters give a number the type of what it is multiplied with, whose contents nobody knows.
+TEST(FoldConstants, ACastOfANumberToTheTypeOfAComputedValue) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3});
+  s.finish({s.op("Mul", {x, s.op("Sqrt", {s.op("CastLike", {s.constant(0.25), x})})})});
+  EXPECT_EQ(matchesOf(s, "fold_constants"), 2u);
+  EXPECT_EQ(s.graph.order().size(), 1u);
+}
+
 // --- gather_to_slice
 
 TEST(GatherToSlice, NeighboursHoweverFarApart) {
