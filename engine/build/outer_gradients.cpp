@@ -85,6 +85,8 @@ void updatesAsOutputs(Graph& graph, std::vector<OuterStep::Update>& updates) {
         told.momentum = norm.attrs.real("momentum", 0.9F);
       }
     }
+    // Without its update in the graph, a state of integers would be taken for a constant and folded.
+    if (Value& state = graph.mutableValue(update.state); !isFloating(state.type.dtype)) state.role = ValueRole::kState;
     graph.mutableOutputs().push_back(update.next);
     updates.push_back(std::move(told));
   }

@@ -84,6 +84,29 @@ class Numbers(unittest.TestCase):
         self.assertEqual(ours.stepscope_report().variants[0].calls, 5)
         self.assertEqual(ours.stepscope_report().refusals, {})
 
+    def test_buffers_of_integers_count_on(self):
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(4, 3)
+                self.register_buffer("calls", torch.tensor(0))
+                self.register_buffer("ring", torch.zeros(4))
+
+            def forward(self, x):
+                y = self.a(x)
+                with torch.no_grad():
+                    self.ring[self.calls % 4] = y.mean()
+                    self.calls += 1
+                return y * self.calls + self.ring.sum()
+
+        theirs, ours = pair(Counting)
+        for _ in range(5):
+            for model in (theirs, ours):
+                model(torch.ones(2, 4)).square().mean().backward()
+        self.same_gradients(theirs, ours)
+        self.assertEqual(int(ours.calls), 5)
+        near(self, theirs.ring, ours.ring)
+
     def test_results_keep_their_structure(self):
         theirs, ours = pair()
         a, b = theirs(IDS, double=True), ours(IDS, double=True)
