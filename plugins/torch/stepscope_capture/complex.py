@@ -75,8 +75,11 @@ def as_pair(value):
     if isinstance(value, complex):
         return Pair(value.real, value.imag)
     if isinstance(value, torch.Tensor) and value.is_complex():  # not of the traced graph: its parts are constants
-        parts = torch.view_as_real(value.detach().resolve_conj())
-        return Pair(parts[..., 0].clone(), parts[..., 1].clone())
+        if value.requires_grad:
+            raise NotImplementedError("complex tensors: the result of an operator that has no real form here")
+        with torch._C.DisableTorchFunction():
+            parts = torch.view_as_real(value.detach().resolve_conj())
+            return Pair(parts[..., 0].clone(), parts[..., 1].clone())
     return Pair(value, torch.zeros_like(value) if isinstance(value, torch.Tensor) else 0.0)
 
 
@@ -86,7 +89,7 @@ def _is_complex(value):
 
 def concerns(name, args, kwargs):
     """Whether a function makes a complex tensor or takes one."""
-    if name.startswith("fft_") or name in ("view_as_complex", "complex", "polar") or kwargs.get("dtype") in _REAL or name in ("to", "type") and any(isinstance(a, torch.dtype) and a in _REAL for a in args):
+    if name.startswith("fft_") and name not in _ALIKE or name in ("view_as_complex", "complex", "polar") or kwargs.get("dtype") in _REAL or name in ("to", "type") and any(isinstance(a, torch.dtype) and a in _REAL for a in args):
         return name not in ("fft_fftfreq", "fft_rfftfreq")
     if name == "stft":
         return True
@@ -185,6 +188,13 @@ def _fourier(make, name, x, n=None, dim=None, norm=None, *, s=None):
     inverse, half = kind.startswith("i"), "rfft" in kind
     if kind.lstrip("i") in ("fft", "rfft"):
         return _transform(make, x, n, -1 if dim is None else dim, norm, inverse, half)
+    if "hfft" in kind:  # the other direction, conjugated
+        norm = {"forward": "backward", "ortho": "ortho"}.get(norm, "forward")
+        if not inverse:
+            x = as_pair(x)
+            return _fourier(make, kind.replace("hfft", "fft_irfft"), Pair(x.re, -x.im), n, dim, norm, s=s)
+        y = _fourier(make, kind.replace("ihfft", "fft_rfft"), x, n, dim, norm, s=s)
+        return Pair(y.re, -y.im)
     s = n if s is None else s
     rank = (x.re if isinstance(x, Pair) else x).dim()
     if dim is None:
@@ -232,7 +242,7 @@ def apply(name, args, kwargs, make):
     """The function `name` in real arithmetic; NotImplemented where there is none. `make` as in natives.py, None where no transform can occur."""
     if name.startswith("fft_") and name not in _ALIKE:
         kind = name.removeprefix("fft_").lstrip("i")
-        return _fourier(make or _make(), name, *args, **kwargs) if kind in ("fft", "rfft", "fft2", "rfft2", "fftn", "rfftn") else NotImplemented
+        return _fourier(make or _make(), name, *args, **kwargs) if kind in ("fft", "rfft", "hfft", "fft2", "rfft2", "hfft2", "fftn", "rfftn", "hfftn") else NotImplemented
     if name == "stft":
         return _stft(make or _make(), *args, **kwargs)
     if name == "view_as_complex":

@@ -207,6 +207,8 @@ def dynamo_translations(name):
                     arguments.append({"tensors": list(range(len(inputs), len(inputs) + len(value)))})
                     inputs += list(value)
                 else:
+                    if "ScalarType" in str(argument.real_type) and isinstance(value, int):  # the exporter has put ONNX's number for it
+                        value = next(dtype for dtype, number in ONNX_TYPES.items() if number == value)
                     arguments.append(_named(argument, _literal(value)))
             named = _attributes(schema, arguments)
             own = _own_schema(len(inputs), len(schema.returns), named)

@@ -77,7 +77,7 @@ class Operator(torch.nn.Module):
         loss = one.sum() * self.always
         for part in result if isinstance(result, (tuple, list)) else [result]:
             if hasattr(part, "is_complex") and part.is_complex():
-                part = torch.view_as_real(part)
+                part = torch.view_as_real(part.resolve_conj())
             if is_float(part) and part.numel():
                 weights = torch.cos(torch.arange(part.numel(), dtype=torch.float32).reshape(part.shape) * 0.7 + 0.3)
                 loss = loss + (part * weights).sum()
