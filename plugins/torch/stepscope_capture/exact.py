@@ -151,6 +151,34 @@ def _instance_norm(original):
     return instance_norm
 
 
+def _normalized(input, weight, bias, eps):
+    """(the result of a batch normalization, mean and sample variance of the batch)"""
+    axes, shape = [i for i in range(input.dim()) if i != 1], [1, -1] + [1] * (input.dim() - 2)
+    mean = input.mean(axes, keepdim=True)
+    centred = input - mean
+    variance = (centred * centred).mean(axes, keepdim=True)
+    y = centred * torch.rsqrt(variance + eps)
+    count = input.numel() // input.shape[1]
+    y = y if weight is None else y * weight.reshape(shape) + bias.reshape(shape)
+    return y, mean.reshape(-1), variance.reshape(-1) * (count / (count - 1))
+
+
+def _batch_norm(original):
+    """A node BatchNormalization has one update of its statistics. They are written out where a layer is called again, or something else writes them too."""
+
+    def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+        mode = KeepMeaning.tracing()
+        if mode is None or not training or running_mean is None or not mode.writes(running_mean):
+            return original(input, running_mean, running_var, weight, bias, training, momentum, eps)
+        y, mean, variance = _normalized(input, weight, bias, eps)
+        with torch.no_grad():
+            running_mean.mul_(1 - momentum).add_(momentum * mean)
+            running_var.mul_(1 - momentum).add_(momentum * variance)
+        return y
+
+    return batch_norm
+
+
 def _batch_norm_forward(original):
     """BatchNorm with momentum None: the plain average of all batches, whose weight an export writes down as a number."""
 
@@ -158,18 +186,13 @@ def _batch_norm_forward(original):
         if self.momentum is not None or not self.training or not self.track_running_stats:
             return original(self, input)
         self._check_input_dim(input)
-        axes, shape = [i for i in range(input.dim()) if i != 1], [1, -1] + [1] * (input.dim() - 2)
-        mean = input.mean(axes, keepdim=True)
-        centred = input - mean
-        variance = (centred * centred).mean(axes, keepdim=True)
+        y, mean, variance = _normalized(input, self.weight, self.bias, self.eps)
         with torch.no_grad():
             self.num_batches_tracked.add_(1)
             part = 1 / self.num_batches_tracked.to(input.dtype)
-            count = input.numel() // input.shape[1]
-            self.running_mean.add_(part * (mean.reshape(-1) - self.running_mean))
-            self.running_var.add_(part * (variance.reshape(-1) * (count / (count - 1)) - self.running_var))
-        y = centred * torch.rsqrt(variance + self.eps)
-        return y if self.weight is None else y * self.weight.reshape(shape) + self.bias.reshape(shape)
+            self.running_mean.add_(part * (mean - self.running_mean))
+            self.running_var.add_(part * (variance - self.running_var))
+        return y
 
     return forward
 
@@ -181,6 +204,7 @@ def exact_functions():
         (F, "embedding", _embedding),
         (F, "cross_entropy", _cross_entropy),
         (F, "binary_cross_entropy", _binary_cross_entropy),
+        (F, "batch_norm", _batch_norm),
         (F, "instance_norm", _instance_norm),
         (F, "scaled_dot_product_attention", _attention),
         (torch, "std", _std),

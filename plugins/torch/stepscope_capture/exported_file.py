@@ -48,6 +48,12 @@ def write_state(proto, state, changed, results=(LOSS,)):
     graph.output.extend(outputs)
 
 
+def written_state(path):
+    """Names of the state whose next contents a file computes."""
+    properties = onnx.load(str(path), load_external_data=False).metadata_props
+    return {p.value for p in properties if p.key.startswith("stepscope.update.") and p.key.endswith(".state")}
+
+
 def restore(proto, state):
     """Gives every initializer the value that the model had before the export ran its forward pass."""
     for initializer in proto.graph.initializer:

@@ -3,6 +3,7 @@
 
 import contextlib
 import inspect
+from unittest import mock
 
 import torch
 from torch import nn
@@ -47,8 +48,13 @@ def _scalar(loss):
 
 
 def as_it_trains(whole):
-    """A WithLoss in the modes that a training script has: a model that evaluates as a whole trains, layers that evaluate in one that trains go on doing so."""
-    return whole if whole.model.training else whole.train()
+    """A WithLoss in the modes that a training script has: a model that evaluates as a whole trains, layers that evaluate in one that trains go on doing so,
+    and those that a train() of the model's own freezes evaluate too."""
+    evaluate = [layer for layer in whole.modules() if not layer.training] if whole.model.training else []
+    whole.train()
+    for layer in evaluate:
+        layer.training = False
+    return whole
 
 
 class _Traced(nn.Module):
@@ -63,7 +69,7 @@ class _Traced(nn.Module):
         keep_module_hooks(module, KeepMeaning.tracing)
 
     def forward(self, *values):
-        mode = KeepMeaning(self._markers, state_of(self), self._functions)
+        mode = KeepMeaning(self._markers, state_of(self), self._functions, self._changed)
         with traced_functions(mode), exact_functions(), watched_gradients(), mode:
             mode.hook_parameters(self._hooks)
             loss = self._whole[0](*values)
@@ -82,7 +88,8 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs):
             table.update(host_nodes.dynamo_translations(name))
         own = {"custom_translation_table": table} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
         program = torch.onnx.export(
-            module, inputs, None, input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset, dynamo=True, optimize=False, **own
+            module, inputs, None, input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset, dynamo=True, optimize=False,
+            verbose=False, **own,
         )
         # Inputs get the names of forward's parameters, which the exporter may have given to a value already ("t" of x.t()).
         taken = {*names, *outputs}
@@ -98,11 +105,14 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs):
     symbolics.update({f"aten::{name}": host_nodes.torchscript_symbolic(name) for name in kept})
     for name, symbolic in symbolics.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
+    torch._C._jit_set_onnx_log_enabled(False)
     try:
-        torch.onnx.export(
-            module, inputs, str(path), input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset,
-            training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
-        )  # fmt: skip
+        # The exporter switches a log on that shows the whole graph for each operator that is lacking.
+        with mock.patch.object(torch._C, "_jit_set_onnx_log_enabled", lambda _: None):
+            torch.onnx.export(
+                module, inputs, str(path), input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset,
+                training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
+            )  # fmt: skip
     finally:
         for name in symbolics:
             torch.onnx.unregister_custom_op_symbolic(name, opset)

@@ -14,8 +14,10 @@ import copy
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 
 from stepscope_capture import complex as complex_numbers
+from stepscope_capture.diagonals import with_diagonal
 from stepscope_capture.natives import NATIVES
 
 _GET_DATA, _SET_DATA = torch.Tensor.data.__get__, torch.Tensor.data.__set__
@@ -64,9 +66,10 @@ def tree(value, change):
 
 
 class KeepMeaning(TorchFunctionMode):
-    """Entered inside of the traced forward(). `state`: tensors by name that the forward pass may change; `functions`: what autograd.Functions do in it."""
+    """Entered inside of the traced forward(). `state`: tensors by name that the forward pass may change; `functions`: what autograd.Functions do in it;
+    `changed`: names of the state whose next contents the file writes itself."""
 
-    def __init__(self, markers, state, functions):
+    def __init__(self, markers, state, functions, changed=()):
         super().__init__()
         self.markers, self.functions = markers, functions
         self._refused = []  # names of functions, and the error that a call of them raises
@@ -74,9 +77,11 @@ class KeepMeaning(TorchFunctionMode):
         self._state = dict(state)
         self._trained = {id(t) for t in self._state.values() if t.requires_grad}
         self._names = {id(t): name for name, t in self._state.items()}
+        self._written = {id(self._state[name]) for name in changed}
         self._now = {}  # id → the tensor that stands for it now
         self._root = {}  # id of an alias of a whole state tensor → that tensor
         self._parts = {}  # id of a view of a part of a state tensor → (that tensor, index)
+        self._diagonals = {}  # id of what diagonal() returned → (of what, its other arguments)
         self._stopped = {}  # id → its detached form
         self._hooks = {}  # id → (tensor, hooks in order)
         self._alive = []  # whose ids stand above
@@ -102,6 +107,10 @@ class KeepMeaning(TorchFunctionMode):
         for name, known in hooks.items():
             for hook in known:
                 self._hook(self._state[name], hook)
+
+    def writes(self, tensor):
+        """Whether it is a state whose next contents the file writes itself."""
+        return id(tensor) in self._written
 
     def next_of(self, tensor):
         """What became of a state; `tensor`: what the module has under its name after the pass."""
@@ -197,6 +206,28 @@ class KeepMeaning(TorchFunctionMode):
         self._becomes(owner, _with_item(self._argument(owner), index, value))
         return part
 
+    def _diagonal(self, x, args, kwargs):
+        with self:
+            part = NATIVES["diagonal"](self.markers.native, x, *args, **kwargs)
+        if part is not NotImplemented:
+            self._alive += [x, part]
+            self._diagonals[id(part)] = (x, args, kwargs)
+        return part
+
+    def _diagonal_in_place(self, name, part, args, kwargs):
+        """A write through diagonal() is one into what it was taken of."""
+        x, where, named = self._diagonals[id(part)]
+        value = self._changed(name, part, args, kwargs).to(x.dtype)
+        with self:
+            whole = with_diagonal(x, value.expand(part.shape), *where, **named)
+        owner = self._owner(x)
+        if owner is not None:
+            self._becomes(owner, whole)
+        else:
+            self._now[id(x)] = whole
+        self._now[id(part)] = value
+        return part
+
     def _changed(self, name, owner, args, kwargs):
         if name in _IN_PLACE:
             change = _IN_PLACE[name]
@@ -214,6 +245,8 @@ class KeepMeaning(TorchFunctionMode):
         if complex_numbers.concerns(name, args, kwargs):
             with self:
                 return complex_numbers.apply(name, args, kwargs, self.markers.native)
+        if name == "diagonal" and args:
+            return self._diagonal(args[0], args[1:], kwargs)
         if name in NATIVES:
             with self:
                 return NATIVES[name](self.markers.native, *args, **kwargs)
@@ -235,7 +268,7 @@ class KeepMeaning(TorchFunctionMode):
             args, kwargs = (tuple(_number(a) for a in args), {key: _number(a) for key, a in kwargs.items()})
         if name == "vdot" and not first.is_complex():
             return torch.sum(self._argument(first) * self._argument(args[1]))
-        if name in ("max", "min") and first is not None and (len(args) > 1 or "dim" in kwargs) and not isinstance((args[1:] or [kwargs.get("dim")])[0], torch.Tensor):
+        if name in ("max", "min") and first is not None and first.is_floating_point() and (len(args) > 1 or "dim" in kwargs) and not isinstance((args[1:] or [kwargs.get("dim")])[0], torch.Tensor):
             return self._extreme(name, first, *args[1:], **kwargs)
         if first is not None and self.markers.kept:
             if name == "register_hook" and func is torch.Tensor.register_hook:
@@ -255,6 +288,8 @@ class KeepMeaning(TorchFunctionMode):
             writes = name.endswith("_") and not name.endswith("__") or name == "__setitem__" or name.startswith("__i") and name[3:] in _OPERATORS
             if owner is not None and writes and name not in ("requires_grad_", "detach_", "retain_grad_", "apply_", "share_memory_"):
                 return self._in_place(name, owner, args, kwargs)
+            if id(first) in self._diagonals and writes:
+                return self._diagonal_in_place(name, first, args, kwargs)
             if id(first) in self._parts and writes:
                 return self._part_in_place(name, first, args, kwargs)
             if owner is not None and name == "__getitem__" and id(owner) not in self._trained:
@@ -294,10 +329,42 @@ def same(a, b):
     return bool(((a == b) | (a.isnan() & b.isnan())).all()) if a.is_floating_point() else torch.equal(a, b)
 
 
+class _Statistics(TorchFunctionMode):
+    """Running statistics that a BatchNormalization node cannot keep: of a layer that is called more than once, or that something else reads or writes too."""
+
+    def __init__(self, module):
+        super().__init__()
+        norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is not None]
+        self._calls = {_place(t): 0 for m in norms for t in (m.running_mean, m.running_var) if _place(t)}
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result, name = func(*args, **(kwargs or {})), getattr(func, "__name__", "")
+        if name == "batch_norm" or name != "__get__" and isinstance(result, torch.Tensor):
+            for t in pytree.tree_leaves((args, kwargs)):
+                if isinstance(t, torch.Tensor) and _place(t) in self._calls:
+                    self._calls[_place(t)] += 1 if name == "batch_norm" else 2
+        return result
+
+    def written_out(self, module):
+        """Names of the statistics whose next contents the file has to compute, and of the counters beside them."""
+        found = {name for name, t in module.named_buffers() if self._calls.get(_place(t), 0) > 1}
+        return found | {f"{name.rpartition('.')[0]}.num_batches_tracked" for name in found}
+
+
+def _place(t):
+    """Where the elements lie, as a view of all of them does; 0 where there are none (tensors of torch.func, sparse ones)."""
+    try:
+        return t.data_ptr()
+    except RuntimeError:
+        return 0
+
+
 def changed_state(module, row):
     """(names of buffers and parameters that a forward pass of a copy changes, what the pass returns)"""
     probe = copied(module)
-    names, result = _written_by(probe, row)
+    statistics = _Statistics(probe)
+    names, result = _written_by(probe, row, statistics)
+    written_out = statistics.written_out(probe)
     # A copy of the model that follows it (an average, a target) begins as its equal, and stays so for one pass.
     nudged = copied(module)
     generator = torch.Generator().manual_seed(0)
@@ -308,15 +375,16 @@ def changed_state(module, row):
     with contextlib.suppress(Exception):  # whatever a model says to other parameters
         more = set(_written_by(nudged, row)[0]) | set(names)
         names = [name for name in state_of(module) if name in more]
-    return [name for name in names if not _kept_by_norm(probe, name)], result
+    return [name for name in names if name in written_out or not _kept_by_norm(probe, name)], result
 
 
-def _written_by(probe, row):
-    """(names of what a forward pass changes, what it returns)"""
+def _written_by(probe, row, watch=None):
+    """(names of what a forward pass changes, what it returns); `watch`: a mode that sees the pass."""
     before = {name: t.detach().clone() for name, t in state_of(probe).items()}
     random = torch.get_rng_state()
     try:
-        result = probe(*row)
+        with watch or contextlib.nullcontext():
+            result = probe(*row)
     finally:
         torch.set_rng_state(random)
     after = state_of(probe)

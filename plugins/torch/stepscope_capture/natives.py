@@ -5,14 +5,14 @@
     Cholesky, TriangularSolve        linalg.cholesky, linalg.solve_triangular, cholesky_solve …
     Inverse                          linalg.inv, linalg.solve (domain com.microsoft)
     CtcLoss                          ctc_loss
-    compositions                     diff, logdet, slogdet
+    compositions                     diff, logdet, slogdet, dropout of channels, and those of diagonals.py
 """
 
 import math
 
 import torch
 
-from stepscope_capture import markers
+from stepscope_capture import diagonals, markers
 
 PUBLIC = {"DFT": "", "Inverse": "com.microsoft"}  # nodes that belong to another domain than "stepscope"
 
@@ -46,7 +46,7 @@ def _dft(x, *, length, axis, inverse, onesided):
         return torch.fft.irfft(signal, n, axis).unsqueeze(-1)
     if onesided:
         return torch.view_as_real(torch.fft.rfft(signal, n, axis))
-    return torch.view_as_real((torch.fft.ifft if inverse else torch.fft.fft)(signal, n, axis))
+    return torch.view_as_real((torch.fft.ifft if inverse else torch.fft.fft)(signal, n, axis).resolve_conj())
 
 
 def _ctc(x, targets, steps, lengths, *, blank, zero_infinity, normalized):
@@ -184,7 +184,20 @@ def _average_pool(axes):
     return pool
 
 
+def _feature_dropout(*ranks):
+    """Channels are dropped by a node Dropout, which checks switch off; exporters write random numbers. `ranks`: of inputs that have a batch axis."""
+
+    def dropout(make, input, p=0.5, training=True, inplace=False):
+        if not training or not 0 < p < 1 or input.dim() not in ranks:
+            return NotImplemented
+        kept = torch.nn.functional.dropout(torch.ones((*input.shape[:2], *[1] * (input.dim() - 2)), dtype=input.dtype), p, True)
+        return input.mul_(kept) if inplace else input * kept
+
+    return dropout
+
+
 NATIVES = {
+    **diagonals.NATIVES,
     "cdist": cdist,
     "avg_pool2d": _average_pool(2),
     "avg_pool3d": _average_pool(3),
@@ -201,5 +214,8 @@ NATIVES = {
     "slogdet": _slogdet,
     "logdet": _logdet,
     "ctc_loss": _ctc_loss,
+    "dropout1d": _feature_dropout(3),
+    "dropout2d": _feature_dropout(3, 4),
+    "dropout3d": _feature_dropout(5),
     "diff": diff,
 }

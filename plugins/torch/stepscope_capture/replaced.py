@@ -73,6 +73,23 @@ def _lstm(original):
     return lstm
 
 
+def _pad_packed(original):
+    """The TorchScript exporter fills with zeros whatever the value."""
+
+    def pad(data, batch_sizes, batch_first, padding_value, total_length):
+        padded, lengths = original(data, batch_sizes, batch_first, 0.0, total_length)
+        if padding_value == 0:
+            return padded, lengths
+        # As floats, since the file has lengths of another type than the trace.
+        inside = torch.arange(padded.size(1 if batch_first else 0), dtype=torch.float32) < lengths.to(torch.float32).unsqueeze(1)
+        inside = inside if batch_first else inside.transpose(0, 1)
+        for _ in range(padded.dim() - 2):
+            inside = inside.unsqueeze(-1)
+        return torch.where(inside, padded, torch.full((), float(padding_value), dtype=padded.dtype)), lengths
+
+    return pad
+
+
 def _fill_diagonal(original):
     """Of exporters, TorchScript has no name for it and dynamo writes through a view with strides of its own."""
 
@@ -102,6 +119,7 @@ def exportable():
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
         (torch._VF, "lstm", _lstm(torch._VF.lstm)),
+        (torch._VF, "_pad_packed_sequence", _pad_packed(torch._VF._pad_packed_sequence)),
         (torch.Tensor, "fill_diagonal_", _fill_diagonal(torch.Tensor.fill_diagonal_)),
         (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
         (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),

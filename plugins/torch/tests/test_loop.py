@@ -94,6 +94,22 @@ def compare_agrees(folder):
         assert json.dumps(before, default=str) == json.dumps(after, default=str), "compare changed what it was given"
 
 
+def compare_of_a_layer_that_is_called_twice(folder):
+    """Its statistics are PyTorch's, those of a layer that is called once ONNX's."""
+
+    class Twins(Model):
+        def __init__(self):
+            super().__init__()
+            self.once = nn.BatchNorm1d(3)
+
+        def forward(self, x):
+            return self.once(super().forward(x) + super().forward(x.flip(1)))
+
+    model = Twins()
+    found = stepscope.compare(model, nn.functional.cross_entropy, batches_of(3), torch.optim.SGD(model.parameters(), lr=0.1), folder=folder, **SAFE)
+    assert found.agrees, str(found)
+
+
 def compare_names_what_differs(folder):
     class Late(Model):
         """From the fourth forward pass on it is another model, which no export can know."""
@@ -351,7 +367,7 @@ def a_trainer_run_that_went_wrong(folder):
     return None
 
 
-CASES = [compare_agrees, compare_names_what_differs, watch_captures_a_step_that_goes_wrong,
+CASES = [compare_agrees, compare_of_a_layer_that_is_called_twice, compare_names_what_differs, watch_captures_a_step_that_goes_wrong,
          recorded_losses_are_those_of_the_script, goes_on, unlike_is_said, module_with_loss,
          transformers_run, lightning_run, a_trainer_run_that_went_wrong]  # fmt: skip
 

@@ -107,6 +107,24 @@ class Numbers(unittest.TestCase):
         self.assertEqual(int(ours.calls), 5)
         near(self, theirs.ring, ours.ring)
 
+    def test_a_layer_that_is_called_twice_counts_twice(self):
+        class Twins(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.norm = nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8)
+
+            def forward(self, x, y):
+                return self.norm(self.a(x)).tanh() * self.norm(self.a(y))
+
+        theirs, ours = pair(Twins)
+        for seed in range(3):
+            x, y = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(seed))
+            for model in (theirs, ours):
+                model(x, y).square().mean().backward()
+        self.same_gradients(theirs, ours)
+        for (name, a), (_, b) in zip(theirs.state_dict().items(), ours.state_dict().items()):
+            near(self, a.float(), b.float(), name)
+
     def test_results_keep_their_structure(self):
         theirs, ours = pair()
         a, b = theirs(IDS, double=True), ours(IDS, double=True)

@@ -79,21 +79,22 @@ class _PopulationVariance:
             self.value = (1 - m) * self.value + m * sample * (n - 1) / n
 
 
-def _populations(module):
+def _populations(module, written_out):
+    """Of the norms whose variances the file does not write out: names in `written_out`."""
     kind = torch.nn.modules.batchnorm._BatchNorm
-    norms = [(name, m) for name, m in module.named_modules() if isinstance(m, kind) and m.running_var is not None and m.momentum]
+    norms = [(name, m) for name, m in module.named_modules() if isinstance(m, kind) and m.running_var is not None and m.momentum and f"{name}.running_var" not in written_out]
     return [_PopulationVariance(f"{name}.running_var", m) for name, m in norms]
 
 
 class _Reference:
     """PyTorch's training, on a copy of everything."""
 
-    def __init__(self, whole, optimizer, scheduler, nudge=0):
+    def __init__(self, whole, optimizer, scheduler, written_out, nudge=0):
         from stepscope_capture.exporters import as_it_trains
         from stepscope_capture.golden import perturbed, quiet
 
         self.module = as_it_trains((quiet if not nudge else lambda m: perturbed(m, nudge))(whole).cpu())
-        self._populations = _populations(self.module)
+        self._populations = _populations(self.module, written_out)
         same = {id(a): b for a, b in zip(whole.parameters(), self.module.parameters())}
         moved = {id(value): value.detach().cpu().clone() for state in optimizer.state.values() for value in state.values() if isinstance(value, torch.Tensor)}
         self.optimizer = copy.deepcopy(optimizer, {**same, **moved})
@@ -209,6 +210,7 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
     A difference counts where it is larger than what rounding does: PyTorch trains from parameters one rounding off as well.
     """
     from stepscope_capture.batches import Structure
+    from stepscope_capture.exported_file import written_state
     from stepscope_capture.exporters import WithLoss
 
     folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="stepscope_compare_"))
@@ -221,7 +223,8 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
     structure = Structure(model, batches[0])
     whole, names = WithLoss(model, loss_fn, structure, True), structure.names
     rows = [structure.row(batch, number) for number, batch in enumerate(batches)]
-    reference, nudged = _Reference(whole, optimizer, scheduler), [_Reference(whole, optimizer, scheduler, 1 + i) for i in range(_PERTURBED)]
+    written_out = written_state(folder / "model.onnx")
+    reference, *nudged = (_Reference(whole, optimizer, scheduler, written_out, i) for i in range(1 + _PERTURBED))
     losses, count = [], len(batches) if steps is None else steps
     with _session_of(folder) as session:
         session.build(keep_gradients=True)

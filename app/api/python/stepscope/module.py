@@ -123,7 +123,8 @@ class _Built:
         prefix = capture_parts("function_file").PREFIX
         named = {prefix + name: (name, tensor) for name, tensor in held.items()}
         self.placed = [(initializer, *named[initializer]) for initializer in sorted(self.file.initializers) if initializer in named]
-        self.norms = [m for m in model.modules() if isinstance(m, _NORMS) and m.training and m.track_running_stats and m.num_batches_tracked is not None]
+        norms = [(name, m) for name, m in model.named_modules() if isinstance(m, _NORMS) and m.training and m.track_running_stats and m.num_batches_tracked is not None]
+        self.norms = [m for name, m in norms if f"{prefix}{name}.num_batches_tracked" not in self.file.changed]  # whose counters the file does not write
         trained, self.trained, seen = [], [], set()
         for initializer, name, tensor in self.placed:
             if isinstance(tensor, nn.Parameter) and tensor.requires_grad and id(tensor) not in seen:
