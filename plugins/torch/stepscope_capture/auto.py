@@ -65,7 +65,9 @@ def capture_auto(export, folder):
             exported = exported or way
     else:
         if exported is None:
-            raise RuntimeError("no exporter writes a file that can be trained:\n  " + "\n  ".join(tries))
+            written = pathlib.Path(folder) / "capture.json"
+            notes = json.loads(written.read_text(encoding="utf-8"))["notes"] if written.is_file() else []
+            raise RuntimeError("no exporter writes a file that can be trained:\n  " + "\n  ".join([*tries, *(f"note: {note}" for note in notes)]))
         export(*exported)
         tries.append(f"{exported[0]} at opset {exported[1]}: taken, although it differs")
     for line in tries:

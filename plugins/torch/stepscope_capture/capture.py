@@ -19,7 +19,7 @@ import onnx
 import torch
 
 from stepscope_capture import host_nodes
-from stepscope_capture.auto import capture_auto
+from stepscope_capture.auto import capture_auto, why
 from stepscope_capture.batches import LOSS, Structure, Unfit, stacked
 from stepscope_capture.complex import real_parts
 from stepscope_capture.exported_file import buffers_of, count_axes, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, trained_by_name, write_state
@@ -100,8 +100,13 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     module = as_it_trains(real_parts(module).cpu())
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
-    with seen_functions() as functions:
-        changed, loss = changed_state(module, rows[0])
+    try:
+        with seen_functions() as functions:
+            changed, loss = changed_state(module, rows[0])
+    except Unfit:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever the user's code raises: no exporter would get further
+        raise Unfit(f"model and loss do not run on the first batch: {why(error)}") from error
     if not loss.requires_grad:
         trained = sum(p.requires_grad for p in module.parameters())
         raise Unfit(f"the loss has no gradient: {'no parameter is trained (requires_grad)' if not trained else f'it reaches none of the {trained} parameters that are trained'}")

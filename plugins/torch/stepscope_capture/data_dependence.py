@@ -132,7 +132,7 @@ def data_dependence(module, rows, changed=()):
         reads.append(mode.reads)
     drawn.restore()
     for place in mode.reads_of_state:
-        found[place] = f"{place}: Python reads a number of a state that the step changes; the file keeps the number of the first step"
+        found[place] = f"{place}: Python reads a number of a state that the step changes; the file keeps the number of the first step (a model that sets itself up in its first pass: let it run once before)"
     for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():
         if place != other:
             break

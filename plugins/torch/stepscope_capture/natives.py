@@ -5,7 +5,7 @@
     Cholesky, TriangularSolve        linalg.cholesky, linalg.solve_triangular, cholesky_solve …
     Inverse                          linalg.inv, linalg.solve (domain com.microsoft)
     CtcLoss                          ctc_loss
-    compositions                     diff, logdet, slogdet, dropout of channels, and those of diagonals.py
+    compositions                     diff, cumprod, logdet, slogdet, dropout of channels, and those of diagonals.py
 """
 
 import math
@@ -153,6 +153,18 @@ def diff(make, x, n=1, dim=-1, prepend=None, append=None):
     return x
 
 
+def cumprod(make, x, dim, *, dtype=None):
+    """As products with what lies 1, 2, 4 … places before, whose gradient needs no division."""
+    x = x if dtype is None else x.to(dtype)
+    if not _real(x) or not x.dim():
+        return NotImplemented
+    count, step = int(x.shape[dim]), 1
+    while step < count:
+        x = x * torch.cat([torch.ones_like(x.narrow(dim, 0, step)), x.narrow(dim, 0, count - step)], dim)
+        step *= 2
+    return x
+
+
 def cdist(make, a, b, p=2.0, *others, **options):
     """As a norm, whose gradient is 0 where two points coincide; the TorchScript exporter also loses the absolute value when p is odd."""
     gaps = a.unsqueeze(-2) - b.unsqueeze(-3)
@@ -199,6 +211,7 @@ def _feature_dropout(*ranks):
 NATIVES = {
     **diagonals.NATIVES,
     "cdist": cdist,
+    "cumprod": cumprod,
     "avg_pool2d": _average_pool(2),
     "avg_pool3d": _average_pool(3),
     "linalg_cholesky": cholesky,

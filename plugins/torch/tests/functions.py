@@ -41,6 +41,12 @@ def differences():
     return around(lambda x: torch.cat((torch.diff(x), torch.diff(x, n=2, prepend=x[:, :1], append=x[:, -2:]), x.diff(dim=0, append=x[:1])), 1))
 
 
+@function
+def running_products():
+    """One of a factor that is 0 among them."""
+    return around(lambda x: torch.cat((torch.cumprod(torch.where(x > x.mean(), x, x * 0), -1), x.cumprod(dim=0)), 1))
+
+
 # --- Fourier
 
 

@@ -345,7 +345,7 @@ SAID = {
     "list_between_batches": (lambda: _keeps("list"), "('model.bank')"),
     "draws_of_python": (lambda: _keeps("draw"), "random numbers of Python or NumPy"),
     "counter_in_python": (lambda: _keeps("counter"), "attribute 'model.calls': forward() changes it"),
-    "branch_on_state": (lambda: _keeps("state"), "reads a number of a state"),
+    "branch_on_state": (lambda: _keeps("state"), "let it run once before"),
     "constant_that_changes": (_temperature, "input 'temperature' is no tensor"),
 }
 
@@ -362,6 +362,7 @@ def refused():
         "loss_in_a_dict": (linear, lambda out, y: {"loss": F.cross_entropy(out, y)}, batches, '["loss"]'),
         "nothing_trained": (nn.Linear(6, 3).requires_grad_(False), F.cross_entropy, batches, "no parameter is trained"),
         "loss_without_gradient": (linear, lambda out, y: out.detach().sum(), batches, "none of the 2 parameters"),
+        "model_that_fails": (linear, lambda out, y: F.cross_entropy(out, y[:2]), batches, "do not run on the first batch: ValueError: Expected input batch_size"),
         "lazy_layer": (nn.LazyLinear(3), F.cross_entropy, batches, "has no shape yet"),
         "torchscript": (torch.jit.script(nn.Sequential(nn.Linear(6, 3))), F.cross_entropy, batches, "is TorchScript"),
         "complex_input": (linear, F.cross_entropy, complex_batches, "input 'input' is complex"),
