@@ -228,42 +228,63 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
   return out;
 }
 
-Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit) {
-  const std::string sql = fmt::format(
+namespace {
+
+// Those of run ?1 that `which` leaves.
+std::string selectSteps(const Project& project, const char* which) {
+  return fmt::format(
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
       "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1), {} "
-      "FROM steps WHERE run = ?1 {} ORDER BY {}",
+      "FROM steps WHERE run = ?1 {}",
       project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()),
-      processorAndSpeed(project.schemaVersion()),
-      all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(sql));
+      processorAndSpeed(project.schemaVersion()), which);
+}
+
+StepRow stepOf(const Statement& row) {
+  StepRow s;
+  s.id = row.integer(0);
+  s.step = row.integer(1);
+  if (!row.isNull(2)) s.plan = row.integer(2);
+  s.loss = row.optionalReal(3);
+  s.gradientNorm = row.optionalReal(4);
+  s.learningRate = row.real(5);
+  s.updated = row.integer(6) != 0;
+  s.warmUp = row.integer(7) != 0;
+  s.samples = boundedSize(row.integer(8));
+  s.tokens = boundedSize(row.integer(9));
+  s.beginNs = bounded(row.integer(10));
+  s.ns = boundedSize(row.integer(11));
+  s.plannedBytes = boundedSize(row.integer(12));
+  s.peakBytes = boundedSize(row.integer(13));
+  s.batch = row.text(14);
+  s.recordingNs = boundedSize(row.integer(15));
+  s.stoppedIn = row.integer(16) != 0;
+  s.judged = row.integer(17) != 0;
+  s.cpuNs = boundedSize(row.integer(18));
+  s.waitNs = boundedSize(row.integer(19));
+  s.speed = row.text(20);
+  return s;
+}
+
+}  // namespace
+
+Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit) {
+  const char* which =
+      all ? "ORDER BY id" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step) ORDER BY step";
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(selectSteps(project, which)));
   rows.bind(run);
-  while (rows.next()) {
-    StepRow s;
-    s.id = rows.integer(0);
-    s.step = rows.integer(1);
-    if (!rows.isNull(2)) s.plan = rows.integer(2);
-    s.loss = rows.optionalReal(3);
-    s.gradientNorm = rows.optionalReal(4);
-    s.learningRate = rows.real(5);
-    s.updated = rows.integer(6) != 0;
-    s.warmUp = rows.integer(7) != 0;
-    s.samples = boundedSize(rows.integer(8));
-    s.tokens = boundedSize(rows.integer(9));
-    s.beginNs = bounded(rows.integer(10));
-    s.ns = boundedSize(rows.integer(11));
-    s.plannedBytes = boundedSize(rows.integer(12));
-    s.peakBytes = boundedSize(rows.integer(13));
-    s.batch = rows.text(14);
-    s.recordingNs = boundedSize(rows.integer(15));
-    s.stoppedIn = rows.integer(16) != 0;
-    s.judged = rows.integer(17) != 0;
-    s.cpuNs = boundedSize(rows.integer(18));
-    s.waitNs = boundedSize(rows.integer(19));
-    s.speed = rows.text(20);
-    visit(std::move(s));
-  }
+  while (rows.next()) visit(stepOf(rows));
   return rows.status();
+}
+
+Result<std::optional<StepRow>> readStep(const Project& project, std::int64_t run, std::int64_t step) {
+  SS_STORE_ASSIGN(Statement row,
+                  project.connection().prepare(selectSteps(project, "AND step = ?2 ORDER BY id DESC LIMIT 1")));
+  row.bind(run, step);
+  std::optional<StepRow> found;
+  if (row.next()) found = stepOf(row);
+  SS_STORE_TRY(row.status());
+  return found;
 }
 
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {

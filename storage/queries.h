@@ -124,6 +124,8 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);
 // The same, one after the other: a run may have millions of them.
 Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit);
+// One step as last executed; nothing where the run has no such step.
+Result<std::optional<StepRow>> readStep(const Project& project, std::int64_t run, std::int64_t step);
 // Of all executions those that readSteps gives without `all`: reading them twice takes longer.
 std::vector<StepRow> asLastExecuted(const std::vector<StepRow>& all);
 

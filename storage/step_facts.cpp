@@ -13,8 +13,9 @@ namespace {
 constexpr int kFirstVersion = 3, kDecisionVersion = 10;
 constexpr std::size_t kMostBins = 4096, kMostDims = 64;
 
-// Row ids of the steps as last executed.
+// Row ids of the steps of run ?1 as last executed; the one row ?1 of `steps`.
 constexpr const char* kLastExecuted = "(SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)";
+constexpr const char* kOneRow = "(?1)";
 
 std::int32_t id32(const Statement& row, int column) { return static_cast<std::int32_t>(row.integer(column)); }
 
@@ -48,18 +49,17 @@ std::vector<std::int64_t> numbersOf(const std::string& text, std::size_t most) {
   return numbers;
 }
 
-}  // namespace
-
-Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
-                                                                                  std::int64_t most) {
+// The readers of the header, of the rows `which` with ?1 = `key`.
+Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> densitiesOf(const Project& project, const char* which,
+                                                                                std::int64_t key, std::int64_t most) {
   std::map<std::int64_t, std::vector<snapshot::InputDensity>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare(
                       std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason, ") +
                       (project.schemaVersion() < kDecisionVersion ? "total, ''" : "computed, decision") +
-                      " FROM batch_densities WHERE step_id IN " + kLastExecuted + " ORDER BY step_id DESC, input, kind"));
-  rows.bind(run);
+                      " FROM batch_densities WHERE step_id IN " + which + " ORDER BY step_id DESC, input, kind"));
+  rows.bind(key);
   while (rows.next() && isWanted(out, rows.integer(0), most)) {
     snapshot::InputDensity& d = out[rows.integer(0)].emplace_back();
     d.set_input(rows.text(1));
@@ -77,8 +77,9 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensitie
   return out;
 }
 
-Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
-                                                                              std::int64_t most, std::int64_t contentBytes) {
+Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> batchesOf(const Project& project, const char* which,
+                                                                            std::int64_t key, std::int64_t most,
+                                                                            std::int64_t contentBytes) {
   std::map<std::int64_t, std::vector<snapshot::TensorData>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(
@@ -87,8 +88,8 @@ Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(co
           std::string(
               "SELECT step_id, value, name, dtype, shape, (SELECT step FROM steps WHERE id = step_id), count, min, max, "
               "mean, std, zeros, negative, nan, inf, kept_bytes, data FROM batch_inputs WHERE step_id IN ") +
-          kLastExecuted + " ORDER BY step_id DESC, position"));
-  rows.bind(run);
+          which + " ORDER BY step_id DESC, position"));
+  rows.bind(key);
   while (rows.next() && isWanted(out, rows.integer(0), most)) {
     snapshot::TensorData data;
     data.set_value(id32(rows, 1));
@@ -112,16 +113,16 @@ Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(co
   return out;
 }
 
-Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
-                                                                  std::int64_t most) {
+Result<std::map<std::int64_t, snapshot::RowLosses>> rowLossesOf(const Project& project, const char* which, std::int64_t key,
+                                                                std::int64_t most) {
   std::map<std::int64_t, snapshot::RowLosses> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare(
                       std::string("SELECT step_id, data, (SELECT step FROM steps WHERE id = step_id) FROM row_losses WHERE "
                                   "step_id IN ") +
-                      kLastExecuted + " ORDER BY step_id DESC LIMIT ?2"));
-  rows.bind(run, most);
+                      which + " ORDER BY step_id DESC LIMIT ?2"));
+  rows.bind(key, most);
   while (rows.next()) {
     snapshot::RowLosses& losses = out[rows.integer(0)];
     SS_STORE_TRY(unpackMessage(rows.blob(1), losses));
@@ -129,6 +130,41 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
   }
   SS_STORE_TRY(rows.status());
   return out;
+}
+
+// Columns kind, subject, value, name, node and those of readNumbers, then norm.
+snapshot::RecordedStatistics statisticsOf(const Statement& row, int first) {
+  snapshot::RecordedStatistics r;
+  r.set_kind(row.text(first));
+  r.set_of(row.text(first + 1));
+  r.set_value(id32(row, first + 2));
+  r.set_name(row.text(first + 3));
+  r.set_node(id32(row, first + 4));
+  readNumbers(row, first + 5, *r.mutable_statistics());
+  r.mutable_statistics()->set_norm(row.real(first + 14));
+  return r;
+}
+
+void moveTo(auto& out, auto& found) {
+  out.Reserve(static_cast<int>(found.size()));
+  for (auto& each : found) *out.Add() = std::move(each);
+}
+
+}  // namespace
+
+Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
+                                                                                  std::int64_t most) {
+  return densitiesOf(project, kLastExecuted, run, most);
+}
+
+Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
+                                                                              std::int64_t most, std::int64_t contentBytes) {
+  return batchesOf(project, kLastExecuted, run, most, contentBytes);
+}
+
+Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
+                                                                  std::int64_t most) {
+  return rowLossesOf(project, kLastExecuted, run, most);
 }
 
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
@@ -161,17 +197,29 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
   while (rows.next()) {
     const auto place = out.find(rows.integer(0));
     if (place == out.end()) continue;
-    snapshot::RecordedStatistics& r = place->second.emplace_back();
-    r.set_kind(rows.text(1));
-    r.set_of(rows.text(2));
-    r.set_value(id32(rows, 3));
-    r.set_name(rows.text(4));
-    r.set_node(id32(rows, 5));
-    readNumbers(rows, 6, *r.mutable_statistics());
-    r.mutable_statistics()->set_norm(rows.real(15));
+    place->second.push_back(statisticsOf(rows, 1));
   }
   SS_STORE_TRY(rows.status());
   return out;
+}
+
+Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step, std::int64_t contentBytes,
+                   snapshot::StepRecord& record) {
+  if (project.schemaVersion() < kFirstVersion) return {};
+  SS_STORE_ASSIGN(auto densities, densitiesOf(project, kOneRow, step.id, 1));
+  moveTo(*record.mutable_densities(), densities[step.id]);
+  SS_STORE_ASSIGN(auto batch, batchesOf(project, kOneRow, step.id, 1, contentBytes));
+  moveTo(*record.mutable_inputs(), batch[step.id]);
+  SS_STORE_ASSIGN(auto losses, rowLossesOf(project, kOneRow, step.id, 1));
+  if (const auto it = losses.find(step.id); it != losses.end()) *record.mutable_row_losses() = std::move(it->second);
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(
+                      "SELECT kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
+                      "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND step = ?2 AND "
+                      "kind != 'watched' GROUP BY value) ORDER BY id"));
+  rows.bind(run, step.step);
+  while (rows.next()) *record.add_statistics() = statisticsOf(rows, 0);
+  return rows.status();
 }
 
 Result<std::vector<WatchedStatistics>> readWatchedStatistics(const Project& project, std::int64_t run, std::int64_t most) {

@@ -11,6 +11,7 @@
 #include "engine/snapshot/tensor.pb.h"
 #include "storage/error.h"
 #include "storage/project.h"
+#include "storage/queries.h"
 
 namespace stepscope::storage {
 
@@ -32,6 +33,10 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
                                                                                                  std::int64_t run,
                                                                                                  std::int64_t most);
+
+// All of the above that one step has, added to its record; contents while they are no more than `contentBytes` together.
+Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step, std::int64_t contentBytes,
+                   snapshot::StepRecord& record);
 
 // Statistics of a watched value in one step.
 struct WatchedStatistics {

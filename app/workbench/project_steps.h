@@ -14,8 +14,8 @@ namespace stepscope {
 // instructions. Nothing where the steps cannot be read.
 void readSteps(const storage::Project& project, std::int64_t run, StepSeries& series, std::vector<StepPtr>& records);
 
-// What the file has of one step: the times of its instructions, the statistics of its values. nullptr where the run has no
-// such step. Run 0 is the newest.
+// What the file has of one step: the times of its instructions, the statistics of its values, its batch. nullptr where the
+// run has no such step. Run 0 is the newest.
 storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::int64_t run, std::int64_t step);
 
 }  // namespace stepscope

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "storage/queries.h"
+#include "storage/recorded_step.h"
 #include "storage/recorder.h"
 #include "storage/sqlite.h"
 #include "storage/timing.h"
@@ -102,6 +103,37 @@ TEST_F(StepFacts, RowLossesComeBackAndTheWorstIsAColumn) {
   EXPECT_EQ(rows.integer(0), 2) << "NaN is worse than every number";
   EXPECT_TRUE(std::isnan(rows.real(1)));
   EXPECT_EQ(rows.integer(3), 1);
+}
+
+TEST_F(StepFacts, AStepComesBackWhole) {
+  const Project project = open();
+  const auto read = readRecordedStep(project, 1, 0, 1 << 20);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(*read);
+  const snapshot::StepRecord wanted = sampleStep(plan_, 0);
+  const snapshot::StepRecord& step = **read;
+  EXPECT_EQ(step.loss(), wanted.loss());
+  EXPECT_EQ(step.begin_ns(), wanted.begin_ns());
+  EXPECT_EQ(step.ns(), wanted.ns());
+  EXPECT_TRUE(step.warm_up());
+  ASSERT_EQ(step.spans_size(), wanted.spans_size());
+  for (int i = 0; i < wanted.spans_size(); ++i)
+    EXPECT_EQ(step.spans(i).SerializeAsString(), wanted.spans(i).SerializeAsString()) << i;
+  ASSERT_EQ(step.statistics_size(), wanted.statistics_size());
+  for (int i = 0; i < wanted.statistics_size(); ++i)
+    EXPECT_EQ(step.statistics(i).SerializeAsString(), wanted.statistics(i).SerializeAsString()) << i;
+  EXPECT_EQ(step.densities(0).SerializeAsString(), wanted.densities(0).SerializeAsString());
+  EXPECT_EQ(step.inputs(0).data(), wanted.inputs(0).data());
+  EXPECT_EQ(step.row_losses().SerializeAsString(), wanted.row_losses().SerializeAsString());
+  EXPECT_TRUE(readRecordedStep(project, 1, 0, 10).value()->inputs(0).data().empty()) << "more than may be read";
+  EXPECT_EQ(readRecordedStep(project, 1, 5, 1 << 20).value()->inputs(0).statistics().max(), 77) << "as last executed";
+  const auto without = readRecordedStep(project, 1, 3, 1 << 20);
+  ASSERT_TRUE(without && *without);
+  EXPECT_EQ((*without)->inputs_size(), 0);
+  EXPECT_FALSE((*without)->has_row_losses());
+  EXPECT_GT((*without)->spans_size(), 0);
+  for (const auto& [run, number] : {std::pair(1, 10), std::pair(1, -1), std::pair(2, 0)})
+    EXPECT_FALSE(readRecordedStep(project, run, number, 1 << 20).value()) << run << ' ' << number;
 }
 
 TEST_F(StepFacts, StatisticsComeBackAndAreThinnedOutByWholeSteps) {

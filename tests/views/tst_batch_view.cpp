@@ -10,6 +10,7 @@
 #include "tests/views/view_bench.h"
 #include "views/batch/batch_view.h"
 #include "views/batch/worst_row.h"
+#include "views/common/chosen_step.h"
 #include "views/common/details.h"
 #include "views/common/findings.h"
 #include "views/common/padding_cost.h"
@@ -223,26 +224,57 @@ class BatchViewTest : public QObject {
     const auto* table = child<QTableView>(view, "batch_table");
     QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("9"));  // of step 2, the newest that recorded
     auto* steps = view.findChild<QComboBox*>(QStringLiteral("batch_step"));
-    QCOMPARE(steps->count(), 2);
+    QCOMPARE(steps->count(), 3);  // the newest one, whichever it is, and two
+    ChosenStep& chosen = ChosenStep::of(b.store);
+    QObject::connect(&b.wishes, &Wishes::showStep, &chosen, [&chosen](qint64 step) { chosen.choose(step); });
     b.selection.select(Selection::ofValue(0));
     view.openPage(BatchView::kContents);
     const auto* tokens = child<QTableView>(view, "batch_tokens");
     QCOMPARE(tokens->model()->index(0, 0).data().toString(), QStringLiteral("7"));
-    steps->setCurrentIndex(1);
-    emit steps->activated(1);
+    emit steps->activated(2);
+    QCOMPARE(chosen.step(), 0);
     QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("7"));
+    QCOMPARE(steps->currentIndex(), 2);
     QCOMPARE(tokens->model()->index(0, 0).data().toString(), QStringLiteral("5"));
     view.openPage(BatchView::kWorst);
     QVERIFY(view.findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row 1 of 3")));
-    const auto gauges = batchGauges(b.store, 10);
+    auto gauges = batchGauges(b.store, 10);
     QCOMPARE(gauges.back().title, QStringLiteral("worst row"));
     QCOMPARE(gauges.back().history, (std::vector<double>{3, 5}));
+    QVERIFY2(gauges.back().text.startsWith(QStringLiteral("5,")), qPrintable(gauges.back().text));
+    gauges = batchGauges(b.store, 10, b.store.steps()[0].get());
+    QVERIFY2(gauges.back().text.startsWith(QStringLiteral("3,")), qPrintable(gauges.back().text));
     QCOMPARE(fetched.size(), 0);  // there is nobody to ask
     // An input of which nothing was kept says so.
     b.selection.select(Selection::ofValue(3));
     view.openPage(BatchView::kContents);
     QVERIFY(
         view.findChild<ContentsPage*>()->findChild<Details*>()->toPlainText().contains(QStringLiteral("nothing of label")));
+    // Of a step that another view chose, and that recorded no batch, nothing of another step stands there.
+    QVERIFY(chosen.choose(3));
+    b.selection.select(Selection::ofValue(0));
+    const auto said = [&] { return view.findChild<ContentsPage*>()->findChild<Details*>()->toPlainText(); };
+    QTRY_VERIFY2(said().contains(QStringLiteral("Step 3 is read")), qPrintable(said()));
+    auto read = std::make_shared<snapshot::StepRecord>(*stepOf(3, 4));
+    read->clear_spans();
+    chosen.set(3, read, {});
+    QTRY_VERIFY2(said().contains(QStringLiteral("Step 3 did not record its batch")), qPrintable(said()));
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QString());
+    QCOMPARE(steps->currentText(), QStringLiteral("Step 3"));
+    QCOMPARE(view.headerText(), QStringLiteral("step 3"));
+    view.openPage(BatchView::kDensity);  // its densities were
+    const auto& ofStep = view.findChild<GaugeList*>()->gauges();
+    QVERIFY(std::any_of(ofStep.begin(), ofStep.end(), [](const Gauge& g) { return std::abs(g.share - 4.0 / 6) < 1e-9; }));
+    // One that the project has, and the view's list has not.
+    QVERIFY(chosen.choose(1));
+    read = std::make_shared<snapshot::StepRecord>(*b.store.steps()[0]);
+    read->set_step(1);
+    read->mutable_inputs(0)->mutable_statistics()->set_max(70);
+    chosen.set(1, read, {});
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("70"));
+    chosen.choose(-1);
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("9"));
+    QCOMPARE(steps->currentIndex(), 0);
   }
 };
 

@@ -14,6 +14,7 @@
 #include "app/workbench/recording.h"
 #include "tests/storage/sample_run.h"
 #include "tests/workbench/window_driver.h"
+#include "views/batch/batch_view.h"
 #include "views/common/chosen_step.h"
 #include "views/common/step_chooser.h"
 #include "views/timeline/timeline_view.h"
@@ -171,6 +172,15 @@ class LongTest : public QObject {
     }
     QVERIFY(
         w.loop().wait([&] { return w.view(QStringLiteral("hot_ops"))->headerText().contains(QStringLiteral("step 3")); }));
+    // The batch follows: step 3 recorded none, step 12,345 is older than those that the window holds.
+    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+    w.loop().act([batch] { batch->openPage(BatchView::kWorst); });
+    const auto said = [batch] { return batch->findChild<WorstPage*>()->toPlainText(); };
+    QVERIFY2(said().contains(QStringLiteral("Step 3 did not record its batch")), qPrintable(said()));
+    w.loop().act([&] { emit w->wishes().showStep(12'345); });
+    QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step 12345:")); }));
+    QVERIFY2(said().contains(QStringLiteral("row 5 of 8")), qPrintable(said()));
+    w.view(QStringLiteral("timeline"));
     // One that the run does not have, and back to the newest.
     w.loop().act([&] { emit w->wishes().showStep(kRecorded + 7); });
     QVERIFY(w.loop().wait([&] { return chosen.state() == ChosenStep::State::kMissing; }));

@@ -171,14 +171,28 @@ class RecordedTest : public QObject {
     QVERIFY(batch->findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row %1 of 32").arg(worst.row)));
     // And of an earlier step.
     auto* steps = batch->findChild<QComboBox*>(QStringLiteral("batch_step"));
-    QCOMPARE(steps->count(), kSteps);
+    QCOMPARE(steps->count(), kSteps + 1);
     const auto earlier = worstRow(live[1].row_losses(), 32);
     w.loop().act([&] {
-      steps->setCurrentIndex(kSteps - 2);
-      emit steps->activated(kSteps - 2);
+      steps->setCurrentIndex(kSteps - 1);
+      emit steps->activated(kSteps - 1);
     });
     QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step 1")); }));
     QVERIFY(batch->findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row %1 of 32").arg(earlier->row)));
+    // It is the step of the whole window: the timeline has it alone, and the batch follows a step that is chosen there.
+    w.view(QStringLiteral("timeline"));
+    const auto shownAlone = [&](std::int64_t step) {
+      const auto& model = w.view(QStringLiteral("timeline"))->findChild<TimelineCanvas*>()->model();
+      return model && model->steps().size() == 1 && model->steps()[0].step == step;
+    };
+    QVERIFY(w.loop().wait([&] { return shownAlone(1); }));
+    w.loop().act([&] { emit w->wishes().showStep(3); });
+    QVERIFY(w.loop().wait([&] { return shownAlone(3); }));
+    w.view(QStringLiteral("batch"));
+    QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step 3:")); }));
+    QVERIFY(w.loop().wait([&] { return steps->currentData().toLongLong() == 3; }));
+    w.loop().act([&] { emit steps->activated(0); });  // the newest again
+    QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step %1:").arg(kSteps - 1)); }));
 
     // Values over steps: a gradient for each parameter, three points each; the chosen one is selected everywhere.
     auto* values = static_cast<ValueHistoryView*>(w.view(QStringLiteral("value_history")));

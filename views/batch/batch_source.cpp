@@ -5,9 +5,25 @@
 
 namespace stepscope {
 
+bool BatchSource::show(StepPtr recorded) {
+  if (recorded == recorded_ && missing_.isEmpty()) return false;
+  recorded_ = std::move(recorded);
+  without_ = nullptr;
+  missing_.clear();
+  return true;
+}
+
+bool BatchSource::showWithout(StepPtr step, const QString& why) {
+  if (step == without_ && why == missing_) return false;
+  recorded_ = nullptr;
+  without_ = std::move(step);
+  missing_ = why;
+  return true;
+}
+
 std::int64_t BatchSource::step() const {
   if (recorded_) return recorded_->step();
-  return store_.readOnly() ? -1 : store_.presentStep();
+  return live() ? store_.presentStep() : -1;
 }
 
 const snapshot::TensorData* BatchSource::kept(int input) const {
@@ -35,10 +51,12 @@ std::shared_ptr<const snapshot::RowLosses> BatchSource::rowLosses() const {
   return {recorded_, &recorded_->row_losses()};
 }
 
+bool hasBatch(const snapshot::StepRecord& step) { return step.inputs_size() > 0 || step.has_row_losses(); }
+
 std::vector<StepPtr> recordedBatches(const SnapshotStore& store, std::size_t most) {
   std::vector<StepPtr> found;
   for (auto step = store.steps().rbegin(); step != store.steps().rend() && found.size() < most; ++step) {
-    if ((*step)->inputs_size() > 0 || (*step)->has_row_losses()) found.push_back(*step);
+    if (hasBatch(**step)) found.push_back(*step);
   }
   return found;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "views/batch/batch_inputs.h"
+#include "views/common/chosen_step.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -37,15 +38,19 @@ BatchView::BatchView(const ViewContext& context, QWidget* parent)
       splitter_(new QSplitter(Qt::Horizontal)),
       tabs_(new QTabBar),
       pages_(new QStackedWidget),
-      density_(new DensityPage(context)),
+      density_(new DensityPage(context, source_)),
       contents_(new ContentsPage(context, source_)),
       worst_(new WorstPage(context, source_, [this](int input) { return contents_->contents(input); })) {
   makePages();
   connect(&store(), &SnapshotStore::graphChanged, this, [this] {
     worst_->forget();
-    chosen_ = -1;
-    source_.show(nullptr);
+    pick(recordedBatches(store(), kMostSteps));
     another();
+  });
+  connect(&ChosenStep::of(store()), &ChosenStep::changed, this, [this] {
+    if (!pick(recordedBatches(store(), kMostSteps))) return refillLater();
+    another();
+    emit headerChanged();
   });
   connect(&store(), &SnapshotStore::stepsChanged, this, &BatchView::refillLater);
   connect(&store(), &SnapshotStore::phasesChanged, this, &BatchView::refillLater);
@@ -75,14 +80,15 @@ void BatchView::makePages() {
   steps_->setObjectName(QStringLiteral("batch_step"));
   steps_->setAccessibleName(QStringLiteral("Step whose batch is shown"));
   steps_->setToolTip(
-      QStringLiteral("Steps that recorded their batch; how often they do is a matter of the option record.batch"));
+      QStringLiteral("Steps that recorded their batch; how often they do is a matter of the option record.batch. The other "
+                     "views follow to the step"));
   steps_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   auto* line = new QHBoxLayout;
   line->setContentsMargins(qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.6 * m.unit), 0);
   line->addWidget(steps_);
   line->addStretch(1);
   body()->insertLayout(0, line);
-  connect(steps_, &QComboBox::activated, this, [this](int i) { choose(steps_->itemData(i).toLongLong()); });
+  connect(steps_, &QComboBox::activated, this, [this](int i) { emit wishes().showStep(steps_->itemData(i).toLongLong()); });
   for (const QString& title : {QStringLiteral("Density"), QStringLiteral("Contents"), QStringLiteral("Worst row")})
     tabs_->addTab(title);
   tabs_->setObjectName(QStringLiteral("quiet_tabs"));
@@ -122,6 +128,7 @@ void BatchView::makePages() {
 QString BatchView::headerText() const {
   if (source_.recorded())
     return QStringLiteral("step %1: %2").arg(source_.step()).arg(format::visible(source_.recorded()->batch()));
+  if (!source_.missing().isEmpty()) return ChosenStep::of(store()).title();
   return store().steps().empty() ? QString()
                                  : QStringLiteral("last: %1").arg(format::visible(store().steps().back()->batch()));
 }
@@ -151,40 +158,33 @@ void BatchView::another() {
   if (isVisible()) fetch();
 }
 
-void BatchView::choose(std::int64_t step) {
-  chosen_ = step;
-  source_.show(nullptr);
-  if (step >= 0 || store().readOnly()) {
-    for (const StepPtr& recorded : recordedBatches(store(), kMostSteps)) {
-      if (step >= 0 && recorded->step() != step) continue;
-      source_.show(recorded);
-      break;
-    }
-  }
-  another();
-  emit headerChanged();
+bool BatchView::pick(const std::vector<StepPtr>& recorded) {
+  const ChosenStep& chosen = ChosenStep::of(store());
+  if (chosen.step() < 0) return source_.show(store().readOnly() && !recorded.empty() ? recorded.front() : nullptr);
+  for (const StepPtr& step : recorded)
+    if (step->step() == chosen.step()) return source_.show(step);
+  if (chosen.record() && hasBatch(*chosen.record())) return source_.show(chosen.record());
+  QString why = chosen.state() == ChosenStep::State::kShown
+                    ? QStringLiteral("Step %1 did not record its batch: the option record.batch says how often steps do.")
+                          .arg(format::count(chosen.step()))
+                    : chosen.text().replace('\n', ' ');
+  return source_.showWithout(chosen.record(), why);
 }
 
 void BatchView::fillSteps() {
   const std::vector<StepPtr> recorded = recordedBatches(store(), kMostSteps);
+  const auto chosen = QVariant::fromValue<qint64>(ChosenStep::of(store()).step());
   steps_->clear();
-  if (!store().readOnly()) steps_->addItem(QStringLiteral("Present batch"), -1);
+  steps_->addItem(store().readOnly() ? QStringLiteral("Newest batch") : QStringLiteral("Present batch"),
+                  QVariant::fromValue<qint64>(-1));
   for (const StepPtr& step : recorded)
     steps_->addItem(QStringLiteral("Step %1   %2").arg(step->step()).arg(format::visible(step->batch())),
                     QVariant::fromValue<qint64>(step->step()));
-  steps_->setCurrentIndex(std::max(0, chosen_ < 0 ? 0 : steps_->findData(QVariant::fromValue<qint64>(chosen_))));
-  steps_->setVisible(!recorded.empty());
-  // The newest one follows the run; a chosen one may be gone after a rewind.
-  const StepPtr& shown = source_.recorded();
-  const bool gone = shown && std::find(recorded.begin(), recorded.end(), shown) == recorded.end();
-  if (gone || (store().readOnly() && chosen_ < 0 && !recorded.empty() && shown != recorded.front())) {
-    if (gone && chosen_ >= 0 && steps_->findData(QVariant::fromValue<qint64>(chosen_)) < 0) chosen_ = -1;
-    source_.show(nullptr);
-    for (const StepPtr& step : recorded) {
-      if (chosen_ >= 0 ? step->step() != chosen_ : !store().readOnly()) continue;
-      source_.show(step);
-      break;
-    }
+  if (steps_->findData(chosen) < 0) steps_->insertItem(1, QStringLiteral("Step %1").arg(chosen.toLongLong()), chosen);
+  steps_->setCurrentIndex(steps_->findData(chosen));
+  steps_->setVisible(steps_->count() > 1);
+  // The newest one follows the run.
+  if (pick(recorded)) {
     contents_->setWorst(worst_->worstSample());
     emit headerChanged();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The data of a step, the present one or one that was recorded, as people think of it: every input with its meaning and
-// range; samples, lengths and densities as gauges over the steps, and what the build made of them; tokens with their mask,
-// images as pictures; the row that did worst.
+// The data of a step, the present one or the recorded one that the window shows, as people think of it: every input with its
+// meaning and range; samples, lengths and densities as gauges over the steps, and what the build made of them; tokens with
+// their mask, images as pictures; the row that did worst.
 #pragma once
 
 #include <QComboBox>
@@ -39,11 +39,12 @@ class BatchView : public TablePanel {
   void fetch();
   void showPage(int page);
   void fillSteps();
-  void choose(std::int64_t step);  // a recorded one; -1: the present batch, in a project without a worker the newest
+  // The batch of the step that the window shows (ChosenStep); of none: the present one, in a project without a worker the
+  // newest that was recorded. True when it is another one than before.
+  bool pick(const std::vector<StepPtr>& recorded);
 
   BatchSource source_;
   QComboBox* steps_;
-  std::int64_t chosen_ = -1;
   QSplitter* splitter_;
   QTabBar* tabs_;
   QStackedWidget* pages_;

@@ -156,6 +156,8 @@ void ContentsPage::refresh() {
   caption_->begin();
   if (input < 0) {
     caption_->paragraph(Details::quiet(QStringLiteral("The model has no inputs.")));
+  } else if (!source_.missing().isEmpty()) {
+    caption_->paragraph(Details::quiet(source_.missing()));
   } else if (!source_.live() && values.count() == 0) {
     caption_->paragraph(Details::quiet(
         !source_.recorded()

@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 
 #include "views/batch/batch_inputs.h"
+#include "views/common/chosen_step.h"
 #include "views/common/format.h"
 #include "views/common/padding_cost.h"
 
@@ -12,8 +13,13 @@ namespace {
 constexpr std::size_t kHistory = 400;  // steps of a curve: more than it has pixels
 }
 
-DensityPage::DensityPage(const ViewContext& context, QWidget* parent)
-    : QWidget(parent), context_(context), gauges_(new GaugeList), cost_(new Details), decisions_(new Details) {
+DensityPage::DensityPage(const ViewContext& context, const BatchSource& source, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      source_(source),
+      gauges_(new GaugeList),
+      cost_(new Details),
+      decisions_(new Details) {
   gauges_->setObjectName(QStringLiteral("batch_gauges"));
   cost_->setFitContents(true);
   cost_->setAccessibleName(QStringLiteral("What padding costs"));
@@ -33,14 +39,19 @@ DensityPage::DensityPage(const ViewContext& context, QWidget* parent)
 }
 
 void DensityPage::refresh() {
-  gauges_->set(batchGauges(context_.store, kHistory));
+  const bool known = source_.facts() || source_.missing().isEmpty();
+  gauges_->set(known ? batchGauges(context_.store, kHistory, source_.facts().get()) : std::vector<Gauge>());
   fillCost();
   fillDecisions();
 }
 
 // Where the time of a step goes that computes on nothing, and what would spare it.
 void DensityPage::fillCost() {
-  const PaddingCost cost = PaddingCost::of(context_.store);
+  // It is known of the newest step alone.
+  const auto& steps = context_.store.steps();
+  const bool newest = ChosenStep::of(context_.store).step() < 0 ||
+                      (source_.facts() && !steps.empty() && source_.facts()->step() == steps.back()->step());
+  const PaddingCost cost = newest ? PaddingCost::of(context_.store) : PaddingCost();
   cost_->begin();
   bool heading = false;
   for (const PaddingCost::Of& of : cost.inputs) {
@@ -77,10 +88,14 @@ void DensityPage::fillCost() {
 
 void DensityPage::fillDecisions() {
   const SnapshotStore& store = context_.store;
+  const snapshot::StepRecord* shown = source_.facts()         ? source_.facts().get()
+                                      : store.steps().empty() ? nullptr
+                                                              : store.steps().back().get();
   decisions_->begin();
-  if (store.steps().empty()) {
+  if (!source_.missing().isEmpty()) decisions_->paragraph(Details::quiet(source_.missing()));
+  if (!shown) {
     decisions_->paragraph(Details::quiet(QStringLiteral("No step ran yet: the gauges stand after the first one.")));
-  } else if (store.steps().back()->densities_size() == 0) {
+  } else if (source_.missing().isEmpty() && shown->densities_size() == 0) {
     decisions_->paragraph(Details::quiet(
         store.readOnly()
             ? QStringLiteral("No density was recorded: no input has one, or an older version wrote the file.")

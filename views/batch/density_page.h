@@ -2,6 +2,7 @@
 // Samples, lengths and densities as gauges over the steps, and what the build decided from them.
 #pragma once
 
+#include "views/batch/batch_source.h"
 #include "views/batch/gauge_list.h"
 #include "views/common/details.h"
 #include "views/common/view.h"
@@ -12,7 +13,8 @@ class DensityPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit DensityPage(const ViewContext& context, QWidget* parent = nullptr);
+  // Both outlive the page.
+  DensityPage(const ViewContext& context, const BatchSource& source, QWidget* parent = nullptr);
   void refresh();
 
  private:
@@ -20,6 +22,7 @@ class DensityPage : public QWidget {
   void fillDecisions();
 
   ViewContext context_;
+  const BatchSource& source_;
   GaugeList* gauges_;
   Details* cost_;
   Details* decisions_;

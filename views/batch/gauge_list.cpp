@@ -29,33 +29,38 @@ double shareOf(const snapshot::InputDensity& d) {
   return d.total() > 0 ? static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0;
 }
 
-// The largest loss of a row, of the steps that recorded their rows.
-std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_t first) {
+// The largest loss of a row, of the steps that recorded their rows: of `of`, or of the newest of them.
+std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_t first, const snapshot::StepRecord* of) {
   Gauge gauge;
+  const auto read = [&gauge](const snapshot::StepRecord& step, const WorstRow& worst) {
+    gauge.text = QStringLiteral("%1, mean %2").arg(format::number(worst.loss, 4), format::number(worst.mean, 4));
+    gauge.tip =
+        QStringLiteral("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2")
+            .arg(format::count(worst.counted))
+            .arg(step.step());
+  };
   for (std::size_t i = first; i < steps.size(); ++i) {
     if (!steps[i]->has_row_losses()) continue;
     const auto worst = worstRow(steps[i]->row_losses(), 0);
     if (!worst) continue;
     gauge.history.push_back(std::isfinite(worst->loss) ? worst->loss : 0);
-    gauge.text = QStringLiteral("%1, mean %2").arg(format::number(worst->loss, 4), format::number(worst->mean, 4));
-    gauge.tip =
-        QStringLiteral("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2")
-            .arg(format::count(worst->counted))
-            .arg(steps[i]->step());
+    if (!of) read(*steps[i], *worst);
   }
-  if (gauge.history.empty()) return std::nullopt;
+  if (of && of->has_row_losses())
+    if (const auto worst = worstRow(of->row_losses(), 0)) read(*of, *worst);
+  if (gauge.text.isEmpty()) return std::nullopt;
   gauge.title = QStringLiteral("worst row");
   return gauge;
 }
 
 }  // namespace
 
-std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
+std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most, const snapshot::StepRecord* of) {
   std::vector<Gauge> gauges;
   const auto& steps = store.steps();
   if (steps.empty()) return gauges;
   const std::size_t first = steps.size() > most ? steps.size() - most : 0;
-  const snapshot::StepRecord& last = *steps.back();
+  const snapshot::StepRecord& read = of ? *of : *steps.back();
   const auto idOf = [&store](const std::string& name) {
     if (!store.graph()) return -1;
     for (const int id : store.graph()->graph().inputs()) {
@@ -64,8 +69,8 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
     return -1;
   };
   const auto count = [&](const QString& title, auto&& number, const QString& tip) {
-    if (number(last) <= 0) return;
-    Gauge gauge{title, format::count(number(last)), tip, -1, {}, 0, -1};
+    if (number(read) <= 0) return;
+    Gauge gauge{title, format::count(number(read)), tip, -1, {}, 0, -1};
     for (std::size_t i = first; i < steps.size(); ++i) gauge.history.push_back(static_cast<double>(number(*steps[i])));
     gauges.push_back(std::move(gauge));
   };
@@ -75,7 +80,7 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
   count(
       QStringLiteral("tokens"), [](const snapshot::StepRecord& s) { return s.tokens(); },
       QStringLiteral("Samples times their length, padding counted"));
-  for (const snapshot::InputDensity& d : last.densities()) {
+  for (const snapshot::InputDensity& d : read.densities()) {
     const int value = idOf(d.input());
     const QString name = format::visible(d.input());
     Gauge density{
@@ -121,7 +126,7 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
     // A mask and the tokens beside it have the same lengths.
     if (d.kind() != "mask" && d.rows() > 1) gauges.push_back(std::move(length));
   }
-  if (auto gauge = worstRowGauge(steps, first)) gauges.push_back(std::move(*gauge));
+  if (auto gauge = worstRowGauge(steps, first, of)) gauges.push_back(std::move(*gauge));
   return gauges;
 }
 

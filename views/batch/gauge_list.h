@@ -19,9 +19,9 @@ struct Gauge {
   int value = -1;               // input to select with a click
 };
 
-// What the recorded steps say of their batches: samples, tokens, densities and lengths, and the row
-// that did worst, of the last `steps` ones.
-std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t steps);
+// What the recorded steps say of their batches: samples, tokens, densities and lengths, and the row that did worst. The
+// readings are those of `of`, of the newest step where it is nullptr; the courses of the last `steps` ones.
+std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t steps, const snapshot::StepRecord* of = nullptr);
 
 class GaugeList : public QWidget {
   Q_OBJECT

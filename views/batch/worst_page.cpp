@@ -124,6 +124,7 @@ void WorstPage::fillWorst(const snapshot::RowLosses& losses) {
 
 void WorstPage::fillLosses() {
   const SnapshotStore& store = context_.store;
+  if (!source_.missing().isEmpty()) return paragraph(quiet(source_.missing()));
   if (!source_.live()) {
     const auto losses = source_.rowLosses();
     if (losses && losses->values_size() > 0) {
