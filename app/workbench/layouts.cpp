@@ -96,8 +96,7 @@ const std::vector<ViewLayout>& shippedLayouts() {
                {"flame", "hot_ops", "ledger", "trials", "startup_table", "training", "value_history", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"},
                {"recompute", "capacity", "graph", "options"}),
-        layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"node", "options"},
-               {"determinism", "bisect", "startup_table", "sql"}),
+        layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"node", "options"}, {"determinism", "bisect", "sql"}),
     };
     all[2].bottom = 0.42;
     all[3].bottom = 0.36;

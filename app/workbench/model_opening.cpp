@@ -48,7 +48,7 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
     if (scripted_ || store_.building()) return;
     QTimer::singleShot(0, this, [this, asked = setUps_] {
       if (asked == setUps_ && !session_.built() && !store_.building() && store_.model() && session_.client().alive())
-        showSetUpOf(store_.model(), wanted_, session_.modelPath());
+        showSetUp();
     });
   });
   connect(&session_, &ModelSession::notRead, this, [this](const ModelPtr& model) {
@@ -125,11 +125,13 @@ void ModelOpening::connectPeek() {
 }
 
 void ModelOpening::showSetUp() {
-  if (store_.model())
-    showSetUpOf(
-        store_.model(),
-        session_.configuration().settings_size() > 0 ? session_.configuration() : files_.lastSetUp(session_.modelPath()),
-        session_.modelPath());
+  if (!store_.model()) return;
+  const QString path = session_.modelPath();
+  const auto before = [this, &path] {
+    if (!session_.built() && wantedFor_ == path) return wanted_;  // it was cancelled
+    return session_.configuration().settings_size() > 0 ? session_.configuration() : files_.lastSetUp(path);
+  };
+  showSetUpOf(store_.model(), before(), path);
 }
 
 void ModelOpening::closeSetUp() {
@@ -167,6 +169,7 @@ void ModelOpening::buildToFit(const snapshot::Configure& configuration, const QS
   parts_.notice.clear();
   scripted_ = false;
   wanted_ = configuration;
+  wantedFor_ = session_.modelPath();
   auto* once = new QObject(this);
   connect(&session_, &ModelSession::builtChanged, once, [this, once, limit] {
     once->deleteLater();
@@ -187,6 +190,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     parts_.notice.clear();
     scripted_ = false;
     wanted_ = configuration;
+    wantedFor_ = path;
     if (other)
       session_.openAndBuild(path, configuration);
     else

@@ -65,7 +65,8 @@ class ModelOpening : public QObject {
   QWidget& pages_;
   ModelPeek peek_;  // at a model while another one is open
   bool scripted_ = false;
-  snapshot::Configure wanted_;  // of the newest set-up that was built
+  snapshot::Configure wanted_;  // of the newest set-up that was built, or was to be
+  QString wantedFor_;           // its model
   int setUps_ = 0;              // that were asked for
 };
 

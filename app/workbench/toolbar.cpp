@@ -145,16 +145,21 @@ void Toolbar::setAlerts(int warnings, int errors) {
   fitTexts();
 }
 
-void Toolbar::setRunning(bool running) {
+void Toolbar::setRunning(bool running, bool atOnce) {
   running_ = running;
-  // A single step is over before a button could be read, and would only flicker.
   constexpr int kVisible = 120;  // milliseconds
-  if (!running) {
-    runningShown_.stop();
+  if (!running)
+    QMetaObject::invokeMethod(this, &Toolbar::endRunning, Qt::QueuedConnection);
+  else if (atOnce)
     showRunning();
-  } else if (!runningShown_.isActive()) {
+  else if (!runningShown_.isActive())
     runningShown_.start(kVisible);
-  }
+}
+
+void Toolbar::endRunning() {
+  if (running_) return;
+  runningShown_.stop();
+  showRunning();
 }
 
 void Toolbar::showRunning() {

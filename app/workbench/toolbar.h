@@ -27,7 +27,9 @@ class Toolbar : public QWidget {
   void setBreakOn(const QString& what);
   void setLayoutName(const QString& name);
   void setAlerts(int warnings, int errors);
-  void setRunning(bool running);
+  // The button offers to run, or to pause. What follows one after the other in one turn of the loop is one work; a single
+  // step is over before a button could be read, so that work which may be short is shown a little later than `atOnce`.
+  void setRunning(bool running, bool atOnce);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -38,6 +40,7 @@ class Toolbar : public QWidget {
   void addSeparator();
   void fitTexts();
   void showRunning();
+  void endRunning();
   int wantedWidth() const;
 
   const Actions& actions_;

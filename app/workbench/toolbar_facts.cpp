@@ -15,8 +15,10 @@ ToolbarFacts::ToolbarFacts(const WindowParts& parts, Toolbar& toolbar)
   connect(&store_, &SnapshotStore::optionsChanged, this, &ToolbarFacts::updateOptions);
   connect(&store_, &SnapshotStore::alertsChanged, this, &ToolbarFacts::updateAlerts);
   connect(&store_, &SnapshotStore::breakpointsChanged, this, &ToolbarFacts::updateBreakOn);
-  connect(&parts_.session, &ModelSession::busyChanged, this,
-          [this] { toolbar_.setRunning(parts_.session.busy() || parts_.session.running()); });
+  // A build is no moment, and what it is built for cannot run yet.
+  const auto running = [this] { toolbar_.setRunning(parts_.session.busy() || parts_.session.running(), store_.building()); };
+  connect(&parts_.session, &ModelSession::busyChanged, this, running);
+  connect(&store_, &SnapshotStore::buildingChanged, this, running);
   setBreakOn(true, true);
   updateBreakOn();
 }

@@ -5,7 +5,8 @@
 // FAKE_FUZZ=SEED damages answers once the model is built: see fuzz.h. FAKE_FAULT=crash|hang|stop|garbage|oversize|truncate
 // happens at the first StepInstruction; FAKE_FAULT=build ends it in a pass of the build, FAKE_FAULT=rebuild in one of a
 // later build: of a second set-up, of an option between steps, of the step that an option waited for. FAKE_NAN=I makes the
-// output of instruction I hold a NaN. FAKE_VERSION=TEXT is the version that it says to be of.
+// output of instruction I hold a NaN. FAKE_CONFIGURE_MS=N settings take so long. FAKE_VERSION=TEXT is the version that it
+// says to be of.
 #include <unistd.h>
 
 #include <cmath>
@@ -254,6 +255,7 @@ class Worker {
       }
       case Request::kOpen: describeModel(model_, q.open(), &r); break;
       case Request::kConfigure:
+        usleep(static_cast<useconds_t>(environment("FAKE_CONFIGURE_MS", 0)) * 1000);
         for (const Setting& s : q.configure().settings())
           if (const auto at = s.value().find('='); s.name() == "set" && at != std::string::npos)
             options_[s.value().substr(0, at)] = s.value().substr(at + 1);

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opening a model by hand, with the real worker: what is proposed trains as it stands, can be changed, and says what does
 // not fit.
+#include <QAction>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QSplitter>
 #include <QTemporaryDir>
+#include <QTemporaryFile>
 #include <QTest>
+#include <QToolButton>
+#include <algorithm>
 #include <cmath>
 
+#include "app/workbench/actions.h"
 #include "app/workbench/panel_board.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -115,6 +121,65 @@ class SetUpTest : public QObject {
     QVERIFY2(!again->notice().isProblem(), qPrintable(again->notice().text()));
     QCOMPARE(again->store().steps().size(), std::size_t{1});
     again.picture(QStringLiteral("set-up-fits"));
+  }
+
+  // Esc while the settings are on their way is meant for the build that follows them. The set-up is there again as it was
+  // filled in; what was built before is.
+  void aCancelBeforeTheBuildBeginsEndsIt() {
+    qputenv("STEPSCOPE_WORKER", FAKE_WORKER);
+    qputenv("FAKE_CONFIGURE_MS", "300");
+    const auto back = qScopeGuard([] {
+      qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+      qunsetenv("FAKE_CONFIGURE_MS");
+    });
+    QTemporaryFile model(QDir::tempPath() + QStringLiteral("/made_up_XXXXXX.onnx"));  // the made-up worker does not read it
+    QVERIFY(model.open() && model.write("model") > 0 && model.flush());
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(model.fileName());
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const auto shown = [&w] {
+      SetUpDialog* found = nullptr;
+      for (auto* each : w->findChildren<SetUpDialog*>())
+        if (each->isVisible()) found = each;
+      return found;
+    };
+    const auto field = [](SetUpDialog* of) { return of->findChild<QLineEdit*>(QStringLiteral("set_up_accumulate")); };
+    const auto begin = [&](SetUpDialog* of) {
+      w.loop().act([of] { of->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+      return w->store().building() && w->session().busy();
+    };
+    const auto escape = [&] { w.loop().act([&] { QTest::keyClick(&*w, Qt::Key_Escape); }); };
+    auto* run = w->findChild<QToolButton*>(QStringLiteral("tool_run"));
+    field(dialog)->setText(QStringLiteral("3"));
+    QVERIFY(begin(dialog));
+    QCOMPARE(run->defaultAction(), w->actions()[QStringLiteral("stop")]);
+    QVERIFY(run->isEnabled());
+    escape();
+    QVERIFY(w.settled());
+    QVERIFY(!w->session().built() && !w->store().building());
+    QCOMPARE(run->defaultAction(), w->actions()[QStringLiteral("run")]);
+    QVERIFY(w.loop().wait([&] { return shown() != nullptr; }));
+    QCOMPARE(field(shown())->text(), QStringLiteral("3"));
+    QVERIFY(begin(shown()));
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
+    QVERIFY(!shown());
+
+    // Another set-up, cancelled, and impatiently so: what was built is built again, whatever is pressed then.
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.act("configure"));
+    field(shown())->setText(QStringLiteral("4"));
+    QVERIFY(begin(shown()));
+    escape();
+    QVERIFY(w.loop().wait([&] { return w->session().comingBack(); }));
+    escape();
+    QVERIFY(w.settled());
+    QVERIFY(w->session().built() && !w->store().building() && !w->session().comingBack());
+    const auto& settings = w->session().configuration().settings();
+    const auto it = std::find_if(settings.begin(), settings.end(), [](const auto& s) { return s.name() == "accumulate"; });
+    QVERIFY(it != settings.end());
+    QCOMPARE(it->value(), std::string("3"));
+    QCOMPARE(w.instruction(), 1);
+    QVERIFY_DONE(w.act("step"), w);
   }
 
   void aModelTrainsAsItIsProposed_data() {

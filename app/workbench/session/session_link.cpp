@@ -92,6 +92,12 @@ void SessionLink::tellError(const snapshot::WorkerError& error, const Refused& r
   }
 }
 
+void SessionLink::tellCancelled() {
+  snapshot::WorkerError error;
+  error.set_code("cancelled");
+  tellError(error, {}, false);
+}
+
 void SessionLink::request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet) {
   const auto answer = [this, opened = opened_, callback = std::move(callback)](const Delivery& d) {
     if (opened == opened_) callback(d);

@@ -40,6 +40,7 @@ class SessionLink : public SessionPart {
   void anotherModel() { ++opened_; }
   void anotherPlan(Other other) { rebuilt_ = other; }
   void noOtherPlan() { rebuilt_ = Other::kNone; }
+  void tellCancelled();                                      // as if the newest move had ended so
   const std::string& newestError() const { return error_; }  // code of a move that failed
   QString takeFault() { return std::exchange(fault_, {}); }  // the setting that the newest error names
 

@@ -19,8 +19,9 @@ class SessionTrainer : public SessionPart {
   void train(std::int64_t steps);
   void trainOn(std::int64_t goal);  // up to this step
   void pause();
-  bool breaksOnNumbersOnly() const;  // no other breakpoint has to be watched
-  void keepState();                  // into the ring
+  int pauses() const { return pauses_; }  // so far: what follows a request that was cancelled too late looks at it
+  bool breaksOnNumbersOnly() const;       // no other breakpoint has to be watched
+  void keepState();                       // into the ring
   KeptStates& ring() { return ring_; }
   void leave();
   void setHold(std::function<bool()> hold) { hold_ = std::move(hold); }
@@ -33,6 +34,7 @@ class SessionTrainer : public SessionPart {
   void goOn(std::int64_t goal);
   void end();
 
+  int pauses_ = 0;
   KeptStates ring_;
   std::function<bool()> hold_;
   QTimer held_;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The model that was read is configured and built; what a build made is read, and what a failed one spoiled is built again.
+#include <utility>
+
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/session/session_desires.h"
+#include "app/workbench/session/session_model.h"
+#include "app/workbench/session/session_recovery.h"
+#include "app/workbench/session/session_trainer.h"
+#include "views/common/findings.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+
+void SessionModel::build(const snapshot::Configure& configuration) {
+  if (link_.busy()) {
+    emit session_.note(QStringLiteral("Still %1; Esc cancels").arg(link_.client().activity()));
+    return;
+  }
+  store_.setBuilding(true);
+  const snapshot::Configure wanted = configuration;  // it may be the one that is replaced
+  const snapshot::Configure before = std::exchange(configuration_, wanted);
+  std::optional<snapshot::Position> place;
+  if (built_ && !parts_.recovery.comingBack()) place = store_.position();
+  const bool back = parts_.recovery.comingBack();
+  const auto failed = [this, before, place, back] {
+    building_ = false;
+    // A cancel is not meant for the way back: what is shown would be of a plan that the worker does not have.
+    if (back && built_ && !wanted_ && link_.client().alive() && link_.newestError() == "cancelled") {
+      emit session_.note(QStringLiteral("What was built before is built again"));
+      return build(snapshot::Configure(configuration_));
+    }
+    buildFailed(before, place, std::exchange(refusal_, {}));
+  };
+  const auto refused = [this](const QString& why) {
+    refusal_ = why;
+    emit session_.problem(format::visible(why), {});
+  };
+  refusal_.clear();
+  snapshot::Request configure;
+  *configure.mutable_configure() = wanted;
+  link_.move(
+      std::move(configure), QStringLiteral("setting up"),
+      [this, failed, refused, pauses = parts_.trainer.pauses()] {
+        if (pauses != parts_.trainer.pauses()) {  // it came too late for what was asked first, and is meant for all of it
+          link_.tellCancelled();
+          return failed();
+        }
+        snapshot::Request build;
+        build.mutable_build();
+        building_ = true;
+        link_.move(
+            std::move(build), QStringLiteral("building"),
+            [this] {
+              building_ = false;
+              refreshBuild([this] { wasBuilt(); });
+            },
+            failed, refused);
+      },
+      failed, refused);
+}
+
+void SessionModel::wasBuilt() {
+  built_ = true;
+  shownWith_ = configuration_;
+  // A step that was paused under the plan before was thrown away with it.
+  selection_.setCurrentInstruction(store_.position().in_step() ? store_.position().instruction() : -1);
+  store_.setBuilding(false);
+  store_.findings().setOptionProof(nullptr);  // of a plan that is no more
+  if (!parts_.recovery.comingBack()) {
+    store_.findings().trials().clear();
+    store_.findings().golden().clear();
+  }
+  parts_.desires.reconcile();
+  emit session_.builtChanged();
+  parts_.recovery.comeBack();
+}
+
+// Cancelled or refused. The worker may have given up the plan that ran: what was built before is built again.
+void SessionModel::buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place,
+                               const QString& why) {
+  store_.setBuilding(false);
+  const snapshot::Configure refused = std::exchange(configuration_, before);
+  const QString fault = link_.takeFault(), code = QString::fromStdString(link_.newestError());
+  if (!link_.client().alive()) {
+    configuration_ = refused;
+    return;
+  }
+  if (place) {
+    parts_.recovery.returnTo(*place);
+    build(before);
+  }
+  if (!built_ && !store_.graph()) look();  // it ended before it told of one
+  if (!why.isEmpty()) emit session_.buildRefused(refused, why, fault, code);
+}
+
+void SessionModel::refreshBuild(Then then) { readBuild(0, {store_.graph(), store_.plan()}, std::move(then)); }
+
+// One after the other. A cancel is not meant for them: what is shown would be of another plan than the one that runs.
+void SessionModel::readBuild(int part, const ShownPlan& before, Then then) {
+  if (part == 4) {
+    parts_.desires.planChanged(before);
+    then();
+    return;
+  }
+  snapshot::Request request;
+  if (part == 0) request.mutable_graph();
+  if (part == 1) request.mutable_plan();
+  if (part == 2) request.mutable_options();
+  if (part == 3) request.mutable_state();
+  const QStringList names{QStringLiteral("reading the graph"), QStringLiteral("reading the plan"),
+                          QStringLiteral("reading the options"), QStringLiteral("reading the state")};
+  link_.move(
+      std::move(request), names[part], [this, part, before, then] { readBuild(part + 1, before, then); },
+      [this, part, before, then] {
+        if (link_.client().alive() && link_.newestError() == "cancelled") readBuild(part, before, then);
+      });
+}
+
+}  // namespace stepscope
