@@ -7,6 +7,7 @@
 #include <QMimeData>
 #include <QPainter>
 #include <QPointer>
+#include <QScrollArea>
 #include <QVBoxLayout>
 
 #include "views/common/tokens.h"
@@ -28,9 +29,29 @@ class HeaderLine : public QWidget {
   }
 };
 
+// A view that gets less height than it needs is scrolled: squeezed, its buttons would be cut.
+class Shelf : public QScrollArea {
+ public:
+  explicit Shelf(View* view) {
+    setFrameShape(QFrame::NoFrame);
+    setWidgetResizable(true);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setFocusPolicy(Qt::NoFocus);
+    setFocusProxy(view);
+    view->setMinimumWidth(1);  // what is narrow shortens its texts
+    setWidget(view);
+    view->setAutoFillBackground(false);
+    viewport()->setAutoFillBackground(false);
+  }
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override { event->ignore(); }  // keys are the view's
+};
+
 }  // namespace
 
-ViewFrame::ViewFrame(View* view, QWidget* parent) : QStackedWidget(parent), view_(view), empty_(new QLabel) {
+ViewFrame::ViewFrame(View* view, QWidget* parent)
+    : QStackedWidget(parent), view_(view), shelf_(new Shelf(view)), empty_(new QLabel) {
   setObjectName(view->objectName() + QStringLiteral("_frame"));
   empty_->setObjectName(QStringLiteral("empty_text"));
   empty_->setTextFormat(Qt::PlainText);
@@ -38,7 +59,7 @@ ViewFrame::ViewFrame(View* view, QWidget* parent) : QStackedWidget(parent), view
   empty_->setWordWrap(true);
   empty_->setProperty("role", "muted");
   empty_->setContentsMargins(24, 12, 24, 12);
-  addWidget(view);
+  addWidget(shelf_);
   addWidget(empty_);
   connect(view, &View::emptyChanged, this, &ViewFrame::showEmptyText);
   showEmptyText();
@@ -47,7 +68,7 @@ ViewFrame::ViewFrame(View* view, QWidget* parent) : QStackedWidget(parent), view
 void ViewFrame::showEmptyText() {
   const QString text = view_->shownEmptyText();
   empty_->setText(text);
-  setCurrentWidget(text.isEmpty() ? static_cast<QWidget*>(view_) : empty_);
+  setCurrentWidget(text.isEmpty() ? static_cast<QWidget*>(shelf_) : empty_);
 }
 
 PanelGroup::PanelGroup(Area area, QWidget* parent)

@@ -12,6 +12,7 @@
 #include "views/common/view.h"
 
 class QHBoxLayout;
+class QScrollArea;
 
 namespace stepscope {
 
@@ -27,6 +28,7 @@ class ViewFrame : public QStackedWidget {
   void showEmptyText();
 
   View* view_;
+  QScrollArea* shelf_;  // of the view
   QLabel* empty_;
 };
 

@@ -217,6 +217,9 @@ class WalkTest : public QObject {
     QVERIFY(w.loop().wait([&] { return !ledger.running(); }, 120'000) && w.settled());
     QVERIFY(ledger.report());
     w.picture(QStringLiteral("ledger-3-measured"));
+    // In the low strip at the bottom it is scrolled, not squeezed.
+    QVERIFY(view->height() > view->parentWidget()->height());
+    QVERIFY2(button->height() >= button->minimumSizeHint().height(), qPrintable(QString::number(button->height())));
     view = w.view(QStringLiteral("bisect"));
     button = find<QPushButton>(view, "bisect_start");
     const auto& bisect = w->store().findings().bisect();
