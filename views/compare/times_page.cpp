@@ -60,8 +60,9 @@ bool CompareTimesPage::comparable() const {
 
 QString CompareTimesPage::headerText() const {
   const auto& result = store().project().runComparison();
-  const bool unlike = result && which_ != Times::kMemory && which_ != Times::kBuild && !comparable();
-  return unlike ? QStringLiteral("times not taken alike") : TablePanel::headerText();
+  if (!result || which_ == Times::kMemory || which_ == Times::kBuild || comparable()) return {};
+  const bool alike = RunTimes::of(store().project()).pair(result->request).unlike().isEmpty();
+  return alike ? QStringLiteral("times of a busy machine") : QStringLiteral("times not taken alike");
 }
 
 void CompareTimesPage::refill() {
