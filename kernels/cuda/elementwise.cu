@@ -4,11 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "kernels/cuda/chain.h"
 #include "kernels/cuda/chain_source.h"
-#include "kernels/cuda/elementwise_step.h"
 #include "kernels/cuda/integers.h"
-#include "kernels/cuda/support.h"
-#include "kernels/cuda/walk.h"
 #include "kernels/generated_kernel.h"
 
 namespace stepscope::cuda {
@@ -16,40 +14,10 @@ inline namespace elementwise_cu {
 
 constexpr int kEach = 4;  // elements of a thread
 constexpr int kChain = -1;
-constexpr int kMostInputs = static_cast<int>(kMostPointwiseInputs), kMostSteps = static_cast<int>(kMostPointwiseSteps);
-
-struct ChainStep {
-  std::uint8_t step = 0, operands[3] = {};
-};
-
-struct Chain {
-  int count = 0, inputs = 0;
-  float p = 0, q = 0;
-  ChainStep steps[kMostSteps];
-};
-
-// How an input lies beside the result.
-enum class Form : std::uint8_t { kWhole, kScalar, kWalked };
-
-template <int kInputs>
-struct Inputs {
-  Global<const float> values[kInputs];
-  Global<const std::uint8_t> masks[kInputs];  // of inputs that are bool
-  Form forms[kInputs] = {};
-  bool isMask[kInputs] = {};
-  bool walked = false;  // some input is
-  Walk<kInputs> walk;
-};
-
-template <int kInputs>
-SS_DEVICE float inputAt(const Inputs<kInputs>& in, int i, std::int64_t at) {
-  if (in.isMask[i]) return static_cast<std::uint8_t>(in.masks[i][at]) != 0 ? 1.0F : 0.0F;
-  return in.values[i][at];
-}
 
 // x[total] … → y[total]
 template <int kStep, int kInputs, typename Y>
-SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::int64_t total) {
+SS_GLOBAL void elementwise(ChainInputs<kInputs> in, Chain chain, Global<Y> y, std::int64_t total) {
   const std::int64_t first = (gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex()) * kEach;
   if (first >= total) return;
   const int n = static_cast<int>(total - first < kEach ? total - first : kEach);
@@ -57,16 +25,16 @@ SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::in
   float x[kInputs][kEach], result[kEach] = {};
   for (int i = 0; i < kInputs; ++i) {
     if (kStep == kChain && i >= chain.inputs) break;
-    if (in.forms[i] == Form::kWhole && n == kEach && !in.isMask[i]) {
+    if (in.forms[i] == InputForm::kWhole && n == kEach && !in.isMask[i]) {
       const gpu::Four<float> four = in.values[i].four(first);
       x[i][0] = four.x;
       x[i][1] = four.y;
       x[i][2] = four.z;
       x[i][3] = four.w;
-    } else if (in.forms[i] == Form::kScalar) {
+    } else if (in.forms[i] == InputForm::kScalar) {
       const float value = inputAt(in, i, 0);
       for (int e = 0; e < kEach; ++e) x[i][e] = value;
-    } else if (in.forms[i] == Form::kWhole) {
+    } else if (in.forms[i] == InputForm::kWhole) {
       for (int e = 0; e < n; ++e) x[i][e] = inputAt(in, i, first + e);
     }
   }
@@ -75,7 +43,7 @@ SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::in
       std::int64_t at[kInputs];
       in.walk.offsets(first + e, at);
       for (int i = 0; i < kInputs; ++i)
-        if (!(kStep == kChain && i >= chain.inputs) && in.forms[i] == Form::kWalked) x[i][e] = inputAt(in, i, at[i]);
+        if (!(kStep == kChain && i >= chain.inputs) && in.forms[i] == InputForm::kWalked) x[i][e] = inputAt(in, i, at[i]);
     }
   for (int e = 0; e < n; ++e) {
     if constexpr (kStep != kChain) {
@@ -84,12 +52,7 @@ SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::in
     } else {
       float values[kValues];
       for (int i = 0; i < kInputs && i < chain.inputs; ++i) values[i] = x[i][e];
-      for (int s = 0; s < chain.count; ++s) {
-        const ChainStep step = chain.steps[s];
-        values[chain.inputs + s] = stepOf(static_cast<Step>(step.step), values[step.operands[0]], values[step.operands[1]],
-                                          values[step.operands[2]], chain.p, chain.q);
-      }
-      result[e] = values[chain.inputs + chain.count - 1];
+      result[e] = runSteps(chain, values);
     }
   }
   if constexpr (sizeof(Y) == sizeof(float)) {
@@ -104,7 +67,7 @@ SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::in
 // --- host
 
 template <int kInputs, typename Y>
-using Function = gpu::KernelFunction<Inputs<kInputs>, Chain, Global<Y>, std::int64_t>;
+using Function = gpu::KernelFunction<ChainInputs<kInputs>, Chain, Global<Y>, std::int64_t>;
 
 constexpr int arityOf(Step step) {
   switch (step) {
@@ -174,7 +137,7 @@ struct Plan {
 
 // The chain as the source of a kernel has it.
 template <int kInputs>
-ChainForm formOf(const Plan& plan, const Inputs<kInputs>& shape, std::int64_t total) {
+ChainForm formOf(const Plan& plan, const ChainInputs<kInputs>& shape, std::int64_t total) {
   ChainForm form;
   form.p = plan.chain.p, form.q = plan.chain.q;
   form.total = total;
@@ -183,9 +146,9 @@ ChainForm formOf(const Plan& plan, const Inputs<kInputs>& shape, std::int64_t to
   for (int i = 0; i < plan.chain.inputs; ++i) {
     using Lies = ChainForm::Lies;
     ChainForm::Input& input = form.inputs.emplace_back();
-    input.lies = shape.forms[i] == Form::kWhole    ? Lies::kAsResult
-                 : shape.forms[i] == Form::kScalar ? Lies::kScalar
-                                                   : Lies::kWalked;
+    input.lies = shape.forms[i] == InputForm::kWhole    ? Lies::kAsResult
+                 : shape.forms[i] == InputForm::kScalar ? Lies::kScalar
+                                                        : Lies::kWalked;
     input.mask = shape.isMask[i];
     input.strides.assign(shape.walk.strides[i], shape.walk.strides[i] + shape.walk.rank);
   }
@@ -215,28 +178,7 @@ template <int kInputs, typename Y>
 Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan, Function<kInputs, Y> function,
                                        std::string name) {
   const std::int64_t total = elementCount(plan.y);
-  Inputs<kInputs> shape;
-  std::array<Dims, kInputs> strides;
-  for (std::size_t i = 0; i < plan.dims.size(); ++i) {
-    const std::int64_t count = elementCount(plan.dims[i]);
-    shape.forms[i] = count == total ? Form::kWhole : count == 1 ? Form::kScalar : Form::kWalked;
-    shape.isMask[i] = plan.masks[i];
-    shape.walked = shape.walked || shape.forms[i] == Form::kWalked;
-    const std::size_t lead = plan.y.size() - plan.dims[i].size();
-    const Dims own = rowMajorStrides(plan.dims[i]);
-    strides[i].assign(plan.y.size(), 0);
-    for (std::size_t a = 0; a < plan.dims[i].size(); ++a) {
-      if (plan.dims[i][a] != 1 && plan.dims[i][a] != plan.y[lead + a])
-        return notTaken(spec, "operands that do not broadcast");
-      if (plan.dims[i][a] != 1) strides[i][lead + a] = own[a];
-    }
-  }
-  if (shape.walked)
-    for (std::size_t a = 0; a < plan.y.size(); ++a) {
-      std::int64_t stride[kInputs] = {};
-      for (std::size_t i = 0; i < plan.dims.size(); ++i) stride[i] = strides[i][a];
-      if (!shape.walk.add(plan.y[a], stride)) return notTaken(spec, "more than eight axes");
-    }
+  SS_ASSIGN(const ChainInputs<kInputs> shape, inputsBeside<kInputs>(spec, plan.y, plan.dims, plan.masks));
   std::shared_ptr<const std::string> source;  // of a chain
   if (kInputs == kMostInputs) source = std::make_shared<const std::string>(chainSource(formOf(plan, shape, total)));
   return makeLaunched(std::move(name), [=, inputs = plan.inputs, chain = plan.chain](Launcher& gpu) -> Status {
@@ -244,14 +186,8 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan,
       SS_ASSIGN(const bool done, runGenerated(*source, gpu.call(), inputs, total));
       if (done) return {};
     }
-    Inputs<kInputs> in = shape;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (in.isMask[i])
-        in.masks[i] = gpu.in<std::uint8_t>(inputs[i]);
-      else
-        in.values[i] = gpu.in<float>(inputs[i]);
-    }
-    return gpu.run("elementwise", function, blocksFor(total, kThreads * kEach), kThreads, in, chain, gpu.out<Y>(0), total);
+    return gpu.run("elementwise", function, blocksFor(total, kThreads * kEach), kThreads, inputsOf(gpu, shape, inputs),
+                   chain, gpu.out<Y>(0), total);
   });
 }
 
@@ -333,11 +269,6 @@ inline constexpr Single kSingles[] = {
     {"Xor", Step::kXor, 2, true},
 };
 
-void append(Chain& chain, Step step, std::size_t a, std::size_t b, std::size_t c) {
-  chain.steps[chain.count++] = {static_cast<std::uint8_t>(step),
-                                {static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b), static_cast<std::uint8_t>(c)}};
-}
-
 // What the op computes, of the inputs that are there. False: not by steps.
 bool writeChain(const KernelSpec& spec, Plan& plan) {
   Chain& chain = plan.chain;
@@ -345,7 +276,7 @@ bool writeChain(const KernelSpec& spec, Plan& plan) {
   const auto repeated = [&](Step step) {
     std::size_t last = 0;
     for (std::size_t i = 1; i < inputs; ++i) {
-      append(chain, step, last, i, i);
+      appendStep(chain, step, last, i, i);
       last = inputs + i - 1;
     }
     return last;
@@ -360,41 +291,33 @@ bool writeChain(const KernelSpec& spec, Plan& plan) {
         chain.p = spec.attrs.integer("detect_positive", 1) != 0 ? 1.0F : 0.0F;
         chain.q = spec.attrs.integer("detect_negative", 1) != 0 ? 1.0F : 0.0F;
       }
-      append(chain, single.step, 0, inputs > 1 ? 1 : 0, inputs > 2 ? 2 : 0);
+      appendStep(chain, single.step, 0, inputs > 1 ? 1 : 0, inputs > 2 ? 2 : 0);
       return true;
     }
   if (spec.op == "Gelu" || spec.op == "FastGelu" || spec.op == "BiasGelu") {
     const bool byTanh = spec.op == "FastGelu" || (spec.domain.empty() && spec.attrs.text("approximate", "none") == "tanh");
     const std::size_t x = repeated(Step::kAdd);  // the bias
-    append(chain, byTanh ? Step::kGeluTanh : Step::kGeluErf, x, x, x);
+    appendStep(chain, byTanh ? Step::kGeluTanh : Step::kGeluErf, x, x, x);
     return inputs <= 2;
   }
   if (spec.op == "GeluGrad") {
-    append(chain, spec.attrs.text("approximate", "none") == "tanh" ? Step::kGeluTanhGrad : Step::kGeluErfGrad, 0, 1, 1);
+    appendStep(chain, spec.attrs.text("approximate", "none") == "tanh" ? Step::kGeluTanhGrad : Step::kGeluErfGrad, 0, 1, 1);
     return inputs == 2;
   }
   if (spec.op == "Clip") {
     std::size_t x = 0, next = inputs;
-    if (spec.inputPresent(1)) append(chain, Step::kClipLow, 0, 1, 1), x = next++;
-    if (spec.inputPresent(2)) append(chain, Step::kClipHigh, x, inputs - 1, inputs - 1), x = next++;
+    if (spec.inputPresent(1)) appendStep(chain, Step::kClipLow, 0, 1, 1), x = next++;
+    if (spec.inputPresent(2)) appendStep(chain, Step::kClipHigh, x, inputs - 1, inputs - 1), x = next++;
     return x != 0;
   }
   if (spec.op == "Sum" || spec.op == "Mean" || spec.op == "Max" || spec.op == "Min") {
     if (inputs < 2 || inputs > kMostPointwiseInputs) return false;
     const std::size_t last = repeated(spec.op == "Max" ? Step::kMax : spec.op == "Min" ? Step::kMin : Step::kAdd);
     chain.p = 1.0F / static_cast<float>(inputs);
-    if (spec.op == "Mean") append(chain, Step::kScale, last, last, last);
+    if (spec.op == "Mean") appendStep(chain, Step::kScale, last, last, last);
     return true;
   }
-  if (spec.op != "Pointwise") return false;
-  const auto program = PointwiseProgram::of(spec.attrs, plan.masks);
-  if (!program) return false;
-  for (const PointwiseStep& step : program->steps) {
-    std::array<std::size_t, 3> operands = step.operands;
-    for (std::size_t k = infoOf(step.op).arity; k < 3; ++k) operands[k] = operands[0];
-    append(chain, static_cast<Step>(step.op), operands[0], operands[1], operands[2]);
-  }
-  return true;
+  return spec.op == "Pointwise" && appendProgram(chain, spec.attrs, plan.masks);
 }
 
 }  // namespace elementwise_cu
@@ -409,7 +332,6 @@ Result<std::unique_ptr<Kernel>> makeElementwise(const KernelSpec& spec) {
     if (!spec.inputPresent(i)) continue;
     if (!takesInput(spec, i) && !takesInput(spec, i, DType::kBool))
       return notTaken(spec, "operands other than float32 and bool");
-    if (spec.inputs[i].dims.size() > plan.y.size()) return notTaken(spec, "an operand of higher rank than the result");
     plan.inputs.push_back(i);
     plan.dims.push_back(spec.inputs[i].dims);
     plan.masks.push_back(spec.inputs[i].dtype == DType::kBool);

@@ -445,6 +445,19 @@ std::vector<Case> cases() {
                  {{f, {768}}}});
   all.push_back(
       {"ReduceToShape" + dimsText(wide), "stepscope", "ReduceToShape", {}, {floats(wide), labels({1}, 1)}, {{f, {3072}}}});
+  const std::vector<std::string> geluGrad{"GeluGrad 0 1"}, scaled{"Mul 0 1"};
+  all.push_back({"PointwiseSumGeluGrad" + dimsText(wide),
+                 "stepscope",
+                 "PointwiseSum",
+                 {{"steps", geluGrad}, {"axes", Dims{0, 1}}, {"shape", Dims{3072}}},
+                 {floats(wide), floats(wide)},
+                 {{f, {3072}}}});
+  all.push_back({"PointwiseSumScale" + dimsText(hidden),
+                 "stepscope",
+                 "PointwiseSum",
+                 {{"steps", scaled}, {"axes", Dims{0, 1}}, {"shape", Dims{768}}},
+                 {floats(hidden), floats(hidden)},
+                 {{f, {768}}}});
   all.push_back({"ReduceSumLast" + dimsText(wide), "", "ReduceSum", {}, {floats(wide), ints({-1})}, {{f, rows}}});
   all.push_back(
       {"ReduceSumChannels" + dimsText(image), "", "ReduceSum", {}, {floats(image), ints({0, 2, 3})}, {{f, {1, 256, 1, 1}}}});

@@ -247,5 +247,20 @@ TEST(CudaSums, AddUpMoreTensorsThanAChainTakes) {
   }
 }
 
+// Few results: their elements are added up in parts.
+TEST(CudaSums, OfChainsInParts) {
+  SS_NEEDS_DEVICE();
+  Random random(3);
+  const auto sum = [&](const Dims& x, const Dims& beside, const Dims& axes, const Dims& y, std::int64_t mean) {
+    const Operands operands{{floats(random, x, -2, 3), floats(random, beside, -2, 3)}, {{DType::kF32, y}}};
+    const Attributes attrs{{"steps", std::vector<std::string>{"Mul 0 1", "Add 2 0"}}, {"axes", axes}, {"mean", mean}};
+    agreeing(specOf("stepscope", "PointwiseSum", attrs, operands), operands);
+  };
+  sum({300, 5}, {5}, {0}, {5}, 0);
+  sum({2, 150, 7}, {150, 1}, {0, 1}, {7}, 1);
+  sum({9000}, {}, {0}, {}, 1);
+  sum({2, 8500}, {2, 1}, {1}, {2, 1}, 0);
+}
+
 }  // namespace
 }  // namespace stepscope

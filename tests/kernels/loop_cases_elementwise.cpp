@@ -44,6 +44,26 @@ auto chain(std::vector<std::string> steps) {
   };
 }
 
+// The sum of such a chain along some leading or trailing axes, or its mean.
+auto chainSum(std::vector<std::string> steps) {
+  return [make = chain(std::move(steps))](Random& random, int round, Attributes& attrs) {
+    Operands operands = make(random, round - round % 3 + 1, attrs);  // values without infinities and NaN
+    const Dims dims = operands.outputs[0].second;
+    const std::int64_t rank = static_cast<std::int64_t>(dims.size()), border = below(random, rank + 1);
+    Dims axes, kept;
+    for (std::int64_t i = 0; i < rank; ++i)
+      if ((i < border) == (round % 2 == 0))
+        axes.push_back(i);
+      else
+        kept.push_back(dims[static_cast<std::size_t>(i)]);
+    attrs.set("axes", axes);
+    attrs.set("shape", kept);
+    attrs.set("mean", std::int64_t{round % 4 == 1});
+    operands.outputs[0].second = kept;
+    return operands;
+  };
+}
+
 auto geluGrad(const char* form) {
   return [=](Random& random, int round, Attributes& attrs) {
     attrs.set("approximate", std::string(form));
@@ -361,6 +381,8 @@ std::vector<LoopCase> elementwiseLoops() {
               "Add 11 10"}),
        1e-6, 0, "Masks"},
       {"stepscope", "Pointwise", chain({"ToBFloat16 0", "ToFloat16 1", "Sub 3 4"}), 1e-6, 0, "Rounded"},
+      {"stepscope", "PointwiseSum", chainSum({"Sub 0 1", "Mul 3 3", "Where 2 4 0"}), 1e-6, -1, "Squares"},
+      {"stepscope", "PointwiseSum", chainSum({"Gelu 0", "GeluGrad 3 0", "Mul 4 1"}), 1e-4, -1, "Gelu"},
       {"", "Pow", power(0.5F), 1e-6, 0, "Half"},
       {"", "Pow", power(-0.5F), 1e-6, 0, "MinusHalf"},
       {"", "Pow", power(0), 0, 0, "Zero"},

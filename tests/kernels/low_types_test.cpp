@@ -128,6 +128,23 @@ TEST_P(LowTypes, RowsStayWhole) {
              "float32");
 }
 
+// Operands are read as they are.
+TEST_P(LowTypes, SumsOfChains) {
+  const Attributes steps{{"steps", std::vector<std::string>{"Mul 0 1", "Add 2 0"}}};
+  const auto sum = [&](std::vector<std::int64_t> axes, std::int64_t mean) {
+    KernelSpec spec{.domain = "stepscope", .op = "PointwiseSum", .attrs = steps};
+    spec.attrs.set("axes", std::move(axes));
+    spec.attrs.set("mean", mean);
+    return spec;
+  };
+  const Dims x{300, 7, 40}, wide{70, 3000}, narrow{9000, 5};
+  roundsOnce({"leading axes", sum({0, 1}, 0), {{x}, {{40}}}, {{{40}}}}, "and a sum");
+  roundsOnce({"trailing axes", sum({1, 2}, 1), {{x}, {{300, 1, 1}}}, {{{300}}}}, "and a sum");
+  roundsOnce({"wide rows", sum({0}, 0), {{wide}, {{3000}}}, {{{3000}}}}, "and a sum");
+  roundsOnce({"narrow rows", sum({0}, 1), {{narrow}, {narrow}}, {{{5}}}}, "and a sum");
+  roundsOnce({"everything", sum({0, 1}, 1), {{wide}, {{70, 1}, true}}, {{Dims{}}}}, "and a sum");
+}
+
 TEST_P(LowTypes, ElementsInBlocksOfChannels) {
   const Dims x{2, 32, 37, 41};
   roundsOnce({"sum", {.op = "Add"}, {{x}, {x}}, {{x}}, Layout::kChannels16}, "slabs");

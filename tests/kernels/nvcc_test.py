@@ -38,6 +38,7 @@ REASONS = {
     "attention_cu::attend": "tiles of two operands fill shared memory: each element of k and v is read once for eight rows of q",
     "conv_cu::convolve<": "positions in a window are worked out in 64 bits, beside up to 16 sums and 8 operands",
     "elementwise_cu::elementwise<-1, 24, ": "interprets a chain: its values lie in local memory, whose traffic bounds it",
+    "pointwise_sum_cu::add": "interprets a chain, as elementwise does",
     "update_cu::adamElements": "a thread has four loads of 16 bytes under way, which hides the latency of memory with fewer threads",
     "product_cu::products<4>": "a thread keeps 16 sums and 8 operands in registers, so that a product reads shared memory less often",
 }

@@ -323,6 +323,31 @@ void addPointwise(std::vector<OpExample>& all) {
         {"Greater 0 1", "Where 3 0 1", "GreaterOrEqual 4 2", "Where 5 4 2", "LessOrEqual 6 0", "Where 7 6 0"});
 }
 
+// Sums of such chains along axes, of extents `shape`.
+void addPointwiseSums(std::vector<OpExample>& all) {
+  const auto sum = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps,
+                       std::vector<std::int64_t> axes, std::vector<std::int64_t> shape, std::int64_t mean = 0) {
+    OpExample added = inDomain(
+        "stepscope", example("PointwiseSum_" + name, "PointwiseSum", std::move(inputs),
+                             {{"steps", std::move(steps)}, {"axes", std::move(axes)}, {"shape", std::move(shape)}}));
+    if (mean != 0) added.attrs.set("mean", mean);
+    added.differentiate = false;
+    all.push_back(std::move(added));
+  };
+  const In x = In::random({6, 33}), row = In::random({33}), column = In::random({6, 1});
+  const In mask = In::integers({6, 33}, 0, 1, DType::kBool);
+  sum("bias_gradient", {x, x}, {"GeluGrad 0 1"}, {0}, {33});
+  sum("scale_gradient", {x, column, row}, {"Mul 0 1", "Mul 3 2"}, {0}, {1, 33});
+  sum("rows", {x, row}, {"Mul 0 1", "Mul 2 2"}, {1}, {6, 1}, 1);
+  sum("loss", {x, row}, {"Sub 0 1", "Mul 2 2"}, {0, 1}, {}, 1);
+  sum("masks", {x, mask, scalar(0.25)}, {"Where 1 0 2"}, {1}, {6});
+  sum("rounded", {x}, {"ToBFloat16 0", "ToFloat16 0", "Add 1 2"}, {0}, {33});
+  sum("large", {In::random({40, 3000}), In::random({3000})}, {"Add 0 1", "Mul 2 2"}, {0}, {3000}, 1);
+  sum("large_rows", {In::random({2, 40000}), In::random({40000})}, {"Add 0 1", "Mul 2 2"}, {1}, {2}, 1);
+  sum("any_axes", {In::random({3, 4, 5}), In::random({4, 1}), In::random({3, 1, 5})}, {"Add 0 1", "Mul 3 2"}, {0, 1}, {5});
+  sum("between", {In::random({3, 4, 5})}, {"Neg 0"}, {1}, {3, 5});
+}
+
 void addOptimizers(std::vector<OpExample>& all) {
   const auto update = [&](std::string name, std::string op, std::vector<In> inputs, std::size_t outputs,
                           Attributes attrs = {}) {
@@ -438,6 +463,7 @@ std::span<const OpExample> elementwiseExamples() {
     addBiasDropout(examples);
     addOptimizers(examples);
     addPointwise(examples);
+    addPointwiseSums(examples);
     addGenerators(examples);
     addQuantisation(examples);
     addPreviewOptimizers(examples);

@@ -1,0 +1,93 @@
+// A chain of elementwise steps over one block at a time: what Pointwise and PointwiseSum share. Every step runs over a block
+// that stays in the first cache before the next block is read.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "kernels/cpu/loops/chain_steps.h"
+#include "kernels/cpu/loops/low_operands.h"
+
+namespace stepscope::cpu {
+
+// Where the elements of a broadcast operand lie: axes of the result that go on alike are one. Along the last one the operand
+// lies in a row, or is one element.
+struct ChainWalk {
+  Dims extents, strides;  // strides are 0 where it is repeated
+
+  // run(from, count, step, to): `count` elements from `from` on, for those of the block from `to` on; step is 0 or 1.
+  template <typename Run>
+  void each(std::int64_t first, std::int64_t n, Run&& run) const {
+    const std::int64_t last = extents.back();
+    for (std::int64_t to = 0; to < n;) {
+      std::int64_t rest = first + to, from = 0;
+      const std::int64_t along = rest % last, count = std::min(last - along, n - to);
+      rest /= last;
+      for (std::size_t axis = extents.size() - 1; axis-- > 0;) {
+        from += rest % extents[axis] * strides[axis];
+        rest /= extents[axis];
+      }
+      run(from + along * strides.back(), count, strides.back(), to);
+      to += count;
+    }
+  }
+};
+
+class Chain {
+ public:
+  // The chain of attribute `steps` over the inputs of `spec`, which are float32, float16, bfloat16 or bool and broadcast to
+  // `y`; `whole` is how an operand with those extents lies (isBlocked). `inner`: elements of a row of y, within which blocks
+  // lie; 0: whatever suits the operands. Errors: kUnsupported for operands that it does not take; those of
+  // PointwiseProgram::of.
+  static Result<Chain> of(const KernelSpec& spec, const OperandSpec& whole, std::int64_t inner);
+
+  std::size_t steps() const { return steps_.size(); }
+  std::int64_t inner() const { return inner_; }
+  // Of a thread: blocks of kChainBlock floats.
+  std::size_t slots() const { return slots_; }
+
+  // What every block of a call has in common, into the blocks of a thread.
+  void prepare(const KernelCall& call, float* own) const;
+  // Elements [column, column + n) of a row, n <= kChainBlock, into y, which may be where an operand has them.
+  void run(const KernelCall& call, float* own, std::int64_t row, std::int64_t column, std::int64_t n, float* y) const;
+
+ private:
+  // How an input is brought beside a block of the result.
+  // kLanes: sixteen elements of each row, over and over (one per channel of a block in nChw16c).
+  // kWalked: along any axes.
+  enum class Form { kWhole, kRow, kColumn, kScalar, kLanes, kWalked };
+  struct Input {
+    Form form = Form::kWhole;
+    DType dtype = DType::kF32;    // bool: 0 and 1 in the block
+    ConvertLoop widen = nullptr;  // of a low type
+    std::size_t slot = 0;         // block of the thread, where it is not read in place
+    std::int64_t rows = 1;        // kLanes: rows after which it begins anew
+    ChainWalk walk = {};          // kWalked
+  };
+  struct Step {
+    StepLoop loop = nullptr;
+    std::array<std::size_t, 3> operands{};  // inputs, then results of steps
+    std::size_t slot = 0;                   // block that it writes; the last step writes the result
+  };
+
+  static bool readInPlace(const Input& input) {
+    return input.dtype == DType::kF32 && (input.form == Form::kWhole || input.form == Form::kRow);
+  }
+  Status place(const KernelSpec& spec, const OperandSpec& whole);
+  void placeSteps(const PointwiseProgram& program);
+  // Neighbours, as floats.
+  void read(const KernelCall& call, std::size_t i, std::int64_t at, std::int64_t n, float* to) const;
+  float element(const KernelCall& call, std::size_t i, std::int64_t at) const {
+    float value = 0;
+    read(call, i, at, 1, &value);
+    return value;
+  }
+
+  std::vector<Input> inputs_;
+  std::vector<Step> steps_;
+  std::size_t slots_ = 0;
+  std::int64_t inner_ = 0;
+};
+
+}  // namespace stepscope::cpu
