@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "engine/ops/op_registry.h"
+#include "engine/passes/closing_sum.h"
 #include "engine/passes/pattern.h"
 #include "engine/passes/pointwise_steps.h"
+#include "kernels/layout.h"
 
 namespace stepscope {
 namespace {
@@ -48,9 +50,15 @@ class Fuser {
     });
     for (std::size_t i = order.size(); i-- > 0;) {
       const Node& sink = graph_.node(order[i]);
+      if (grouped_[at(sink.id)]) continue;
+      if (auto group = summed(sink)) {
+        grow(*group);
+        if (stepsFor(*group) > 0) write(*group);
+        continue;
+      }
       const auto steps = fusable(sink);
-      if (grouped_[at(sink.id)] || !steps || typeOf(sink.output(0)) == DType::kBool) continue;
-      Group group{sink.id, dimsOf(sink.output(0)), {{sink.id, *steps}}};
+      if (!steps || typeOf(sink.output(0)) == DType::kBool) continue;
+      Group group{sink.id, sink.id, dimsOf(sink.output(0)), {{sink.id, *steps}}, {}};
       if (!fits(sink, group)) continue;
       grow(group);
       if (group.members.size() > 1 && stepsFor(group) > 0) write(group);  // casts to one type alone compute nothing
@@ -65,9 +73,11 @@ class Fuser {
     NodeSteps steps;
   };
   struct Group {
-    NodeId sink;
+    NodeId sink;  // becomes the fused node
+    NodeId last;  // of the chain: the sink, or what it sums
     Dims dims;
     std::vector<Member> members;
+    std::optional<ClosingSum> sum;
 
     bool has(NodeId id) const {
       return std::ranges::any_of(members, [&](const Member& member) { return member.id == id; });
@@ -84,6 +94,27 @@ class Fuser {
     if (node.phase == Phase::kOptimizer || node.outputs.size() != 1 || dimsOf(node.output(0)) == Dims{-1})
       return std::nullopt;
     return stepsOf(graph_, node);
+  }
+
+  // The chain whose end `sum` adds up, so that nobody reads its elements.
+  std::optional<Group> summed(const Node& sum) {
+    auto closing = closingSumOf(graph_, context_.inference, sum);
+    const NodeId made = closing ? graph_.value(sum.input(0)).producer : NodeId{};
+    if (!made || sum.phase == Phase::kOptimizer || grouped_[at(made)]) return std::nullopt;
+    const Node& last = graph_.node(made);
+    const auto steps = fusable(last);
+    const ValueId elements = sum.input(0);
+    if (!steps || typeOf(elements) == DType::kBool) return std::nullopt;
+    Group group{sum.id, made, dimsOf(elements), {{made, *steps}}, std::move(closing)};
+    if (!fits(last, group) || last.phase != sum.phase || last.predicates != sum.predicates) return std::nullopt;
+    std::string why = group.sum->refusal;
+    if (why.empty() && !readers_.single(elements))
+      why = fmt::format("'{}' is read elsewhere too and written in any case", graph_.value(elements).name);
+    if (why.empty() && convolves_ && layoutRefusal(typeOf(elements), group.dims).empty())
+      why = "beside convolutions the operands of its chain may lie in another layout";
+    if (why.empty()) return group;
+    miss(sum.id, std::move(why));
+    return std::nullopt;
   }
 
   bool fits(const Node& node, const Group& group) const {
@@ -142,7 +173,7 @@ class Fuser {
     const bool own =
         std::ranges::all_of(readers_.of(in), [&](const Use& use) { return use.input != SIZE_MAX && group.has(use.node); });
     if (!own) return false;
-    if (convolves_ && !oneType(node, sink))
+    if (convolves_ && !oneType(node, graph_.node(group.last)))
       return miss(node.id, "values of two types; beside convolutions those of a chain lie in one layout");
     Group larger = group;
     larger.members.push_back({node.id, *steps});
@@ -152,10 +183,10 @@ class Fuser {
     return true;
   }
 
-  bool oneType(const Node& node, const Node& sink) const {
-    const DType type = typeOf(sink.output(0));
+  bool oneType(const Node& node, const Node& last) const {
+    const DType type = typeOf(last.output(0));
     const auto fits = [&](ValueId id) { return !id || typeOf(id) == type || typeOf(id) == DType::kBool; };
-    return fits(node.output(0)) && std::ranges::all_of(node.inputs, fits) && std::ranges::all_of(sink.inputs, fits);
+    return fits(node.output(0)) && std::ranges::all_of(node.inputs, fits) && std::ranges::all_of(last.inputs, fits);
   }
 
   bool miss(NodeId node, std::string condition) {
@@ -212,9 +243,14 @@ class Fuser {
     if (std::ranges::any_of(inputs, [&](ValueId in) { return typeOf(in) != DType::kBool && typeOf(in) != type; }) ||
         std::ranges::all_of(inputs, [&](ValueId in) { return typeOf(in) == DType::kBool; }))
       attributes.set("output_type", static_cast<std::int64_t>(type));
+    if (group.sum) {
+      attributes.set("axes", group.sum->axes);
+      attributes.set("shape", dimsOf(graph_.node(group.sink).output(0)));
+      if (group.sum->mean) attributes.set("mean", std::int64_t{1});
+    }
     Node& sink = graph_.mutableNode(group.sink);
     sink.domain = kInternalDomain;
-    sink.op = "Pointwise";
+    sink.op = group.sum ? "PointwiseSum" : "Pointwise";
     sink.inputs = inputs;
     sink.attrs = std::move(attributes);
     sink.provenance.sources.insert(sink.provenance.sources.end(), sources.begin(), sources.end());

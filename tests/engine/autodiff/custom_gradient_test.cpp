@@ -73,9 +73,11 @@ TEST(CustomGradient, TheStandInIsNoConstantEvenWhereTheValueIs) {
 
 TEST(CustomGradient, WhatOnlyStandsForAGradientIsNotPlanned) {
   const std::string plain = floats("w", {2}, {2, -5}) + node("Identity", "w", "i");
-  const auto without = smallStep(plain + node("Neg", "i", "y") + sumOf("y"), 18, {"w"});
+  // Each node by itself: a sum would take the Neg before it along, but not one behind a CustomGradient.
+  const testing::SmallStepOptions apart{1, {{"pass.fuse_pointwise", "off"}}, {}};
+  const auto without = smallStep(plain + node("Neg", "i", "y") + sumOf("y"), 18, {"w"}, apart);
   const auto with =
-      smallStep(plain + node("Neg", "i", "n") + custom("n", "w", node("Exp", "g", "d"), "y") + sumOf("y"), 18, {"w"});
+      smallStep(plain + node("Neg", "i", "n") + custom("n", "w", node("Exp", "g", "d"), "y") + sumOf("y"), 18, {"w"}, apart);
   ASSERT_TRUE(without && with);
   EXPECT_EQ(with->gradients.at("w"), (Numbers(2, std::exp(1.0F))));
   EXPECT_LE(with->instructions, without->instructions + 2);
