@@ -51,6 +51,7 @@ CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
   legend->setLayer(QStringLiteral("legend"));
   for (auto* g : {lossA_, lossB_}) g->addToLegend(legend);
   keepLegendClear(*upper_, *legend);
+  fitTicks(*this);
   for (auto** line : {&cursor_, &first_}) {
     *line = new QCPItemStraightLine(this);
     (*line)->setVisible(false);
