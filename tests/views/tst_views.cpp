@@ -240,6 +240,20 @@ class ViewsTest : public QObject {
     model.setFilter(InstructionFilter::parse(QStringLiteral("op:MatMul"), &error));
     QCOMPARE(model.matching(), 34);
     QCOMPARE(model.rowOf(1), -1);
+    // A copy and a commit are the plan's own, whatever node they are made for.
+    model.setFilter({});
+    snapshot::Plan moved = store.plan()->plan();
+    moved.mutable_instructions(1)->set_kind(snapshot::KIND_COPY);
+    moved.mutable_buffers(moved.instructions(1).outputs(0).buffer())->set_on_host(true);
+    moved.mutable_instructions(4)->set_kind(snapshot::KIND_COMMIT);
+    store.setPlan(PlanSnapshot::make(moved));
+    QCOMPARE(model.line(model.rowOf(0)).op, QString::fromStdString(moved.instructions(0).op()));
+    QCOMPARE(model.line(model.rowOf(1)).op, QStringLiteral("Copy"));
+    QCOMPARE(model.line(model.rowOf(1)).place,
+             names::value(*graph, moved.instructions(1).outputs(0).value()) + QStringLiteral(" to host"));
+    QCOMPARE(model.line(model.rowOf(4)).op, QStringLiteral("Commit"));
+    model.setFilter(InstructionFilter::parse(QStringLiteral("op:Copy"), &error));
+    QCOMPARE(model.matching(), 1);
     store.clear();
     QCOMPARE(model.rowCount(), 0);
   }

@@ -46,20 +46,20 @@ void BufferView::refresh() {
                                                               Details::quiet(QStringLiteral("  from the start of the arena"))
                                                         : Details::text(QStringLiteral("persistent, outside the arena")));
     page_->row(QStringLiteral("Lifetime"),
-               Details::link(Selection::ofInstruction(b->first()), QString::number(b->first())) +
-                   Details::text(QStringLiteral(" – ")) +
-                   Details::link(Selection::ofInstruction(b->last()), QString::number(b->last())) +
-                   Details::quiet(QStringLiteral("  first and last instruction")));
+               b->first() < 0 ? Details::quiet(names::lifetime(*b))
+                              : Details::link(Selection::ofInstruction(b->first()), QString::number(b->first())) +
+                                    Details::text(QStringLiteral(" – ")) +
+                                    Details::link(Selection::ofInstruction(b->last()), QString::number(b->last())) +
+                                    Details::quiet(QStringLiteral("  first and last instruction")));
     page_->row(QStringLiteral("Why here"), Details::decision(*plan, *b));
     for (const auto& refusal : b->refusals())
       page_->row(QStringLiteral("Why not"), Details::quiet(format::visible(refusal)));
     if (const int next = plan->overwrittenBy(b->index()); next >= 0) {
       const auto* in = plan->instruction(next);
-      page_->row(
-          QStringLiteral("Then"),
-          Details::text(QStringLiteral("overwritten by ")) +
-              Details::link(Selection::ofInstruction(next),
-                            in ? QStringLiteral("%1 %2").arg(next).arg(format::visible(in->op())) : QString::number(next)));
+      page_->row(QStringLiteral("Then"),
+                 Details::text(QStringLiteral("overwritten by ")) +
+                     Details::link(Selection::ofInstruction(next),
+                                   in ? QStringLiteral("%1 %2").arg(next).arg(names::op(*in)) : QString::number(next)));
     }
     const auto& users = plan->users(b->index());
     page_->heading(QStringLiteral("Users"));
@@ -67,9 +67,9 @@ void BufferView::refresh() {
       const auto* in = plan->instruction(users[i]);
       bool writes = false;
       for (const auto& o : in->outputs()) writes = writes || o.buffer() == b->index();
-      page_->paragraph(Details::link(Selection::ofInstruction(users[i]),
-                                     QStringLiteral("%1 %2").arg(users[i]).arg(format::visible(in->op()))) +
-                       Details::quiet(writes ? QStringLiteral("  writes") : QStringLiteral("  reads")));
+      page_->paragraph(
+          Details::link(Selection::ofInstruction(users[i]), QStringLiteral("%1 %2").arg(users[i]).arg(names::op(*in))) +
+          Details::quiet(writes ? QStringLiteral("  writes") : QStringLiteral("  reads")));
     }
     if (users.size() > kMostUsers)
       page_->paragraph(Details::quiet(QStringLiteral("and %1 more").arg(users.size() - kMostUsers)));

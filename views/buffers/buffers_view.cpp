@@ -67,7 +67,7 @@ TableRow BuffersView::rowOf(const snapshot::Buffer& b) {
   row.cells = {
       format::visible(b.name()).isEmpty() ? QStringLiteral("workspace %1").arg(b.index()) : format::visible(b.name()),
       {format::bytes(b.bytes()), QVariant::fromValue<qint64>(b.bytes()), format::bytesExact(b.bytes())},
-      {QStringLiteral("%1 – %2").arg(b.first()).arg(b.last()), b.first()},
+      {names::lifetime(b), b.first()},
       names::bufferClass(b.buffer_class()),
       {why, why, refusals.isEmpty() ? why : why + '\n' + refusals.join('\n')}};
   row.cells[3].role = QStringLiteral("muted");

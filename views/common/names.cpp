@@ -47,6 +47,14 @@ QString gradientOf(const GraphSnapshot& graph, const snapshot::Node& node) {
 
 QString op(const snapshot::Node& node) { return format::visible(node.op()); }
 
+QString op(const snapshot::Instruction& instruction) {
+  switch (instruction.kind()) {
+    case snapshot::KIND_COPY: return QStringLiteral("Copy");
+    case snapshot::KIND_COMMIT: return QStringLiteral("Commit");
+    default: return format::visible(instruction.op());
+  }
+}
+
 QString place(const GraphSnapshot& graph, const snapshot::Node& node) {
   QString where = tail(format::visible(node.provenance().module_path()));
   if (where.isEmpty()) {
@@ -105,6 +113,10 @@ QString bufferClass(snapshot::BufferClass bufferClass) {
     case snapshot::CLASS_UPDATE: return QStringLiteral("state update");
     default: return QStringLiteral("unknown class");
   }
+}
+
+QString lifetime(const snapshot::Buffer& buffer) {
+  return buffer.first() < 0 ? QStringLiteral("unused") : QStringLiteral("%1 – %2").arg(buffer.first()).arg(buffer.last());
 }
 
 QString memoryOwner(const std::string& owner) {

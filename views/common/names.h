@@ -10,6 +10,8 @@ namespace stepscope::names {
 
 // "MatMul".
 QString op(const snapshot::Node& node);
+// The same of what an instruction runs: "Copy" and "Commit" belong to the plan, not to the node that they are made for.
+QString op(const snapshot::Instruction& instruction);
 // What distinguishes the node from others of its op: the module path's tail and what it computes, "h.11.mlp.c_fc · d
 // weight".
 QString place(const GraphSnapshot& graph, const snapshot::Node& node);
@@ -21,6 +23,8 @@ QString value(const GraphSnapshot& graph, int valueId);
 QString phase(snapshot::Phase phase);
 // "parameter", "stash" …
 QString bufferClass(snapshot::BufferClass bufferClass);
+// "12 – 40", the first and the last instruction that use it; "unused" when none does.
+QString lifetime(const snapshot::Buffer& buffer);
 // Who owns a part of the peak: a class of buffers, in the words of bufferClass, or a module.
 QString memoryOwner(const std::string& owner);
 // "input", "parameter", "state" …

@@ -114,7 +114,7 @@ void HotOpsView::refill() {
       for (const auto& span : step->spans()) {
         const auto* in = plan->instruction(span.instruction());
         if (!in || in->view() || (from < to && (span.end_ns() <= from || span.begin_ns() >= to))) continue;
-        Group& g = groups[{in->phase(), format::visible(in->op())}];
+        Group& g = groups[{in->phase(), names::op(*in)}];
         const std::int64_t ns = std::max<std::int64_t>(0, span.end_ns() - span.begin_ns());
         g.ns.push_back(ns);
         g.sum += ns;

@@ -40,7 +40,7 @@ void InstructionModel::refreshBreakpoints() {
 InstructionFacts InstructionModel::facts(int i) const {
   const snapshot::Instruction& in = plan_->plan().instructions(i);
   InstructionFacts f;
-  f.op = format::visible(in.op());
+  f.op = names::op(in);
   f.phase = names::phase(in.phase());
   f.implementation = format::visible(in.implementation());
   f.bytes = static_cast<double>(in.bytes_written());
@@ -132,8 +132,13 @@ InstructionModel::Line InstructionModel::line(int row) const {
     }
     return line;
   }
-  line.op = format::visible(in.op());
-  if (graph_) {
+  line.op = names::op(in);
+  const bool copy = in.kind() == snapshot::KIND_COPY && in.outputs_size() > 0;
+  if (graph_ && copy) {  // of what, and where to: its node is the one that it serves
+    const snapshot::Buffer* to = plan_->buffer(in.outputs(0).buffer());
+    line.place = names::value(*graph_, in.outputs(0).value()) +
+                 (to && to->on_host() ? QStringLiteral(" to host") : QStringLiteral(" to device"));
+  } else if (graph_) {
     if (const snapshot::Node* node = graph_->node(in.node())) {
       line.place = (in.phase() == snapshot::RECOMPUTE ? QStringLiteral("↻ ") : QString()) + names::place(*graph_, *node);
       line.category = QString::fromStdString(node->category());

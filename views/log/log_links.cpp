@@ -51,7 +51,7 @@ QString LogLinks::name(const Selection& place) const {
   if (place.value >= 0) return names::value(*graph_, place.value);
   if (place.node >= 0) return names::node(*graph_, place.node);
   const auto* in = plan_ && place.instruction >= 0 ? plan_->instruction(place.instruction) : nullptr;
-  return in ? QStringLiteral("%1 %2").arg(place.instruction).arg(format::visible(in->op())) : QString();
+  return in ? QStringLiteral("%1 %2").arg(place.instruction).arg(names::op(*in)) : QString();
 }
 
 }  // namespace stepscope

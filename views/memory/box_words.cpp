@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/names.h"
 
 namespace stepscope {
 
@@ -19,7 +20,7 @@ QString boxName(const MemoryModel& model, const snapshot::Buffer& b, TextCache& 
     name = at < 0 ? QString() : name.mid(at).remove(kLeading);
   }
   const snapshot::Instruction* in = b.value() < 0 ? nullptr : model.plan().instruction(b.first());
-  const QString op = in == nullptr ? QString() : format::visible(in->op());
+  const QString op = in == nullptr ? QString() : names::op(*in);
   return text.width(op) <= room ? op : QString();
 }
 

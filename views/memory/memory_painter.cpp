@@ -37,7 +37,7 @@ MemoryPainter::MemoryPainter(const MemoryModel& model, const MemoryScale& scale,
 
 QString MemoryPainter::instructionName(const MemoryModel& model, int index) {
   const snapshot::Instruction* in = model.plan().instruction(index);
-  return in == nullptr ? QString() : format::count(index) + ' ' + format::visible(in->op());
+  return in == nullptr ? QString() : format::count(index) + ' ' + names::op(*in);
 }
 
 void MemoryPainter::paint(QPainter& p) {

@@ -56,19 +56,19 @@ void ValueFacts::showValue(int value) {
                                             : Details::quiet(QStringLiteral("  ") + format::visible(v->trained_reason()))));
   if (producer >= 0) {
     const auto* in = plan->instruction(producer);
-    row(QStringLiteral("Made by"), Details::link(Selection::ofInstruction(producer),
-                                                 QStringLiteral("%1 %2").arg(producer).arg(format::visible(in->op()))));
+    row(QStringLiteral("Made by"),
+        Details::link(Selection::ofInstruction(producer), QStringLiteral("%1 %2").arg(producer).arg(names::op(*in))));
   }
   const auto* buffer = plan ? plan->buffer(plan->bufferOfValue(value)) : nullptr;
   if (buffer) {
     row(QStringLiteral("Buffer"), Details::decision(*plan, *buffer));
-    row(QStringLiteral("Lives"), Details::text(QStringLiteral("%1 – %2").arg(buffer->first()).arg(buffer->last())) +
+    row(QStringLiteral("Lives"), Details::text(names::lifetime(*buffer)) +
                                      Details::quiet(QStringLiteral("  ") + names::bufferClass(buffer->buffer_class())));
     if (const int next = plan->overwrittenBy(buffer->index()); next >= 0) {
       row(QStringLiteral("Reused"),
           Details::text(QStringLiteral("by ")) +
               Details::link(Selection::ofInstruction(next),
-                            QStringLiteral("%1 %2").arg(next).arg(format::visible(plan->instruction(next)->op()))) +
+                            QStringLiteral("%1 %2").arg(next).arg(names::op(*plan->instruction(next)))) +
               Details::quiet(QStringLiteral("  after its last use")));
     }
   }

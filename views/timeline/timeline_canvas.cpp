@@ -272,7 +272,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   for (const auto& [r, slice] : wide) {
     const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(slice->instruction) : nullptr;
     const QString name = slice->work >= 0 ? workName(model_->work()[static_cast<std::size_t>(slice->work)])
-                         : in != nullptr  ? format::visible(in->op())
+                         : in != nullptr  ? names::op(*in)
                                           : QString();
     p.setPen(t.text);
     p.drawText(QPointF(r.x() + 4, baseline), text_.legible(name, r.width() - 7));
