@@ -84,6 +84,48 @@ class Numbers(unittest.TestCase):
         self.assertEqual(ours.stepscope_report().variants[0].calls, 5)
         self.assertEqual(ours.stepscope_report().refusals, {})
 
+    def test_a_number_that_python_reads_is_refused(self):
+        class Branch(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) * (2.0 if x.sum() > 0 else 1.0)
+
+        with self.assertRaisesRegex(stepscope.Refused, "test_module.py:.*Python reads a number"):
+            stepscope.Module(Branch(4, 3), policy="raise")(torch.ones(2, 4))
+
+    def test_an_export_that_computes_something_else_is_refused(self):
+        class Lost(nn.Linear):
+            def __init__(self):
+                super().__init__(4, 3)
+                self.register_buffer("calls", torch.tensor(0.0))
+
+            def forward(self, x):
+                self.calls += 1
+                return super().forward(x) * (2.0 if torch.jit.is_tracing() or torch.compiler.is_compiling() else 1.0)
+
+        ours = stepscope.Module(Lost(), policy="raise")
+        with self.assertRaisesRegex(stepscope.Refused, "result 0 of the first call is another than PyTorch's"):
+            ours(torch.ones(2, 4))
+        self.assertEqual(float(ours.calls), 0.0)
+
+    def test_another_gradient_is_refused(self):
+        """The engine's backward pass would read what the forward pass wrote."""
+
+        class Queue(nn.Linear):
+            def __init__(self):
+                super().__init__(4, 3)
+                self.register_buffer("queue", torch.ones(3, 3))
+
+            def forward(self, x):
+                y = super().forward(x) @ self.queue.clone().detach()
+                with torch.no_grad():
+                    self.queue.mul_(3)
+                return y
+
+        ours = stepscope.Module(Queue(), policy="raise")
+        with self.assertRaisesRegex(stepscope.Refused, "the gradient of 'model.(weight|bias)' of the first call is another"):
+            ours(torch.ones(2, 4))
+        self.assertEqual(float(ours.queue.max()), 1.0)
+
     def test_buffers_of_integers_count_on(self):
         class Counting(nn.Module):
             def __init__(self):

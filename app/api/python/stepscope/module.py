@@ -154,6 +154,33 @@ class _Built:
         self.session.differentiate(self.floats, [*(names[i] for i in self.wanted), *(trained if self.backward else [])])
         self.told = Variant(reason, _signature(tensors, grad), exporter, exported - begin, 0)
         self.first = True
+        if not self.file.draws and not settings.get("precision"):
+            self._check(tensors)
+
+    def _check(self, tensors: list) -> None:
+        """Raises Refused where results or state of the first call are others than PyTorch's. It leaves the state as it was."""
+        written = {initializer: (name, tensor, tensor.detach().clone()) for initializer, name, tensor in self.placed if not tensor.requires_grad}
+        call = self.session.forward({name: tensors[i].detach().contiguous() for name, i in self.file.inputs}, 0)
+        found = [(f"result {i}", _tensor_at(call.output_struct(name)), expected) for i, (name, expected) in enumerate(zip(self.file.outputs, self.file.expected))]
+        found += [(f"'{written[i][0]}'", written[i][1].detach().clone(), expected) for i, expected in self.file.after.items() if i in written]
+        if self.backward:
+            arriving = capture_parts("function_file").arriving
+            call.backward({name: arriving(t) for name, t in zip(self.file.outputs, self.file.expected) if name in self.floats})
+            structs = {i: call.gradient_struct(i) for _, i in self.trained if i in self.file.gradients}
+            found += [(f"the gradient of '{i}'", _tensor_at(struct), self.file.gradients[i]) for i, struct in structs.items() if struct is not None]
+        call.close()
+        with torch.no_grad():
+            for _, tensor, before in written.values():
+                tensor.copy_(before)
+        largest = max((float(g.abs().max()) for g in self.file.gradients.values() if g.numel()), default=0.0)
+        for what, ours, theirs in found:
+            if what.startswith("result") and not theirs.is_floating_point():  # which of equal ones is the largest …
+                continue
+            a, b = ours.double(), theirs.double()
+            finite = b[b.isfinite()].abs()
+            allowed = 1e-3 * (float(finite.max()) if finite.numel() else 0.0) + (1e-4 * largest if what.startswith("the gradient") else 0.0) + 1e-6
+            if a.shape != b.shape or not torch.allclose(a, b, rtol=0, atol=allowed, equal_nan=True):
+                raise Refused(f"{what} of the first call is another than PyTorch's: a part is lost on the way (a write through a view, a state that is read and then written …)")
 
     def run(self, values: tuple) -> Any:
         seed = int(torch.randint(0, 2**62, ()).item()) if self.file.draws else 0
