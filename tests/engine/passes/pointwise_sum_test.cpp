@@ -57,7 +57,7 @@ TEST(PointwiseSum, LeadingAndTrailingAxesOfAChainAreOneNode) {
   };
   for (const std::string op : {"ReduceSum", "ReduceMean"})
     for (const Case& c : {Case{Ints{0}, true, {0}}, Case{Ints{0, 1}, false, {0, 1}}, Case{Ints{-1}, true, {2}},
-                          Case{Ints{2, 1}, false, {1, 2}}, Case{std::nullopt, false, {0, 1, 2}}}) {
+                          Case{Ints{2, 1}, false, {1, 2}}}) {
       Sums s;
       s.finish({s.sum(op, c.axes, c.keeps)});
       const Node& fused = s.expectOneNode();
@@ -75,7 +75,7 @@ TEST(PointwiseSum, AnAxisOfOneElementStandsWhereItLikes) {
 
 // What a broadcast operand gets as its gradient, whatever the rank of that operand is.
 TEST(PointwiseSum, GradientsOfBroadcastOperands) {
-  for (const Ints& target : {Ints{6}, Ints{3, 6}, Ints{1, 1, 6}, Ints{4, 1, 1}, Ints{1, 3, 6}, Ints{}}) {
+  for (const Ints& target : {Ints{6}, Ints{3, 6}, Ints{1, 1, 6}, Ints{4, 1, 1}, Ints{1, 3, 6}}) {
     Sums s;
     s.finish({s.own("ReduceToShape", {s.op("Mul", {s.op("Mul", {s.x, s.row}), s.x}), s.ints(target)})});
     s.expectOneNode();
@@ -112,6 +112,11 @@ TEST(PointwiseSum, WhatIsSummedIsRoundedAsItsNodeRoundsIt) {
 }
 
 TEST(PointwiseSum, NearMisses) {
+  {
+    Sums s;
+    s.finish({s.sum("ReduceMean", std::nullopt, false)});
+    EXPECT_EQ(s.missOf(), "of one number alone, a loss, the step tells what each row of the batch adds to it");
+  }
   {
     Sums s;
     s.finish({s.sum("ReduceSum", Ints{1})});
@@ -195,7 +200,7 @@ TEST(PointwiseSum, AStepHasTheSameGradientsInEveryType) {
     const auto on = step("on", low, "2"), off = step("off", low, "2");
     ASSERT_TRUE(on) << on.error().message;
     ASSERT_TRUE(off) << off.error().message;
-    EXPECT_GE(on->running.contains("PointwiseSum") ? on->running.at("PointwiseSum") : 0, 3u) << low;
+    EXPECT_GE(on->running.contains("PointwiseSum") ? on->running.at("PointwiseSum") : 0, 2u) << low;
     EXPECT_LT(on->instructions, off->instructions);
     EXPECT_NEAR(on->loss, off->loss, 1e-6);
     // Sums are in another order: of those in a low type the last digit may differ.
