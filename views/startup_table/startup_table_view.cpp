@@ -172,10 +172,14 @@ void StartupTableView::fillMenu(QMenu& menu, int row) {
   const auto go = [this, &range](QMenu& into, int node, const QString& text) {
     const bool there = store().graph() && store().graph()->node(node);
     QAction* action = into.addAction(text, this, [this, node, there, stop = range.before] {
-      if (there)
+      // The graph may show an earlier stop, which need not have the node.
+      const QStringList& stops = PassStages::of(store()).stops();
+      if (!there)
+        showInGraph(stop, {}, node);
+      else if (stops.isEmpty())
         selection().select(Selection::ofNode(node));
       else
-        showInGraph(stop, {}, node);
+        showInGraph(stops.back(), {}, node);
     });
     action->setData(node);
     action->setEnabled(there || !range.before.isEmpty());
