@@ -5,9 +5,12 @@ import re
 
 import numpy as np
 import onnx
+from onnx.reference import ReferenceEvaluator
 
 from stepscope_capture.batches import LOSS
 from stepscope_capture.safetensors import array_of
+
+DRAWS = ("Dropout", "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")  # operators that draw random numbers
 
 
 def mark_detached(proto):
@@ -39,6 +42,8 @@ def write_state(proto, state, changed, results=(LOSS,)):
         output = following = f"{name}.next"
         if output not in made:  # the exporter handed an input or an initializer on under this name
             continue
+        if _is_always(proto, following, state, array_of(state[name])):  # written in every pass with what it has
+            continue
         if name not in initializers:
             graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array_of(state[name])), name))
         for part, value in (("state", name), ("next", following)):
@@ -46,6 +51,32 @@ def write_state(proto, state, changed, results=(LOSS,)):
     outputs = [value for value in graph.output if value.name in results]
     del graph.output[:]
     graph.output.extend(outputs)
+
+
+def _is_always(proto, name, state, contents):
+    """Whether value `name` is computed of constants alone, of no input and nothing of `state`, and is `contents`."""
+    producer = {output: node for node in proto.graph.node for output in node.output}
+    initializers, needed, constants = {t.name: t for t in proto.graph.initializer}, {}, {}
+    wanted = [(name, False)]  # value, whether only its type or shape is asked for
+    while wanted:
+        value, outside = wanted.pop()
+        if value in initializers and (outside or value not in state):
+            constants[value] = initializers[value]
+            continue
+        node = producer.get(value)
+        stops = node is not None and (node.domain, node.op_type) == ("stepscope", "StopGradient")
+        if node is None or node.domain not in ("", "ai.onnx") and not stops or node.op_type in DRAWS or any(a.HasField("g") for a in node.attribute):
+            return False
+        if id(node) not in needed:
+            needed[id(node)] = onnx.helper.make_node("Identity", node.input, node.output) if stops else node
+            wanted += [(v, node.op_type == "Shape" or node.op_type == "CastLike" and i == 1) for i, v in enumerate(node.input) if v]
+    nodes = [needed[id(node)] for node in proto.graph.node if id(node) in needed]
+    graph = onnx.helper.make_graph(nodes, "constant", [], [onnx.ValueInfoProto(name=name)], initializer=list(constants.values()))
+    try:
+        found = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=proto.opset_import)).run(None, {})[0]
+    except Exception:  # noqa: BLE001  an operator that the evaluator of onnx lacks: the engine judges it
+        return False
+    return np.array_equal(found, contents)
 
 
 def written_state(path):

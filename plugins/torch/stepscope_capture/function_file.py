@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from stepscope_capture.exported_file import count_axes, mark_detached, name_by_model, restore, train_batch_norms, write_state
+from stepscope_capture.exported_file import DRAWS, count_axes, mark_detached, name_by_model, restore, train_batch_norms, write_state
 from stepscope_capture.exporters import exported
 from stepscope_capture.data_dependence import DataDependence
 from stepscope_capture.functions import seen_functions, untouched_functions
@@ -26,7 +26,6 @@ _LARGEST_PROTO = 2**31 - 2**24  # bytes; above this the weights go into a file b
 
 
 _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
-_DRAWS = ("Dropout", "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
 
 class Refused(Exception):
@@ -142,5 +141,5 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
     present = {value.name for value in proto.graph.input}
     inputs = [(name, i) for i, name in enumerate(names) if name in present]
     floats = [value.name for value in proto.graph.output if value.type.tensor_type.elem_type in _FLOATS]
-    draws = any(node.op_type in _DRAWS for node in (*proto.graph.node, *(n for function in proto.functions for n in function.node)))
+    draws = any(node.op_type in DRAWS for node in (*proto.graph.node, *(n for function in proto.functions for n in function.node)))
     return FunctionFile(path, inputs, outputs, floats, result, of_result, {t.name for t in proto.graph.initializer}, draws, changed, expected, {name: after[name].detach() for name in changed}, gradients)

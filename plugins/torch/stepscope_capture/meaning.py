@@ -379,8 +379,14 @@ def changed_state(module, row):
 
 
 def _written_by(probe, row, watch=None):
-    """(names of what a forward pass changes, what it returns); `watch`: a mode that sees the pass."""
-    before = {name: t.detach().clone() for name, t in state_of(probe).items()}
+    """(names of what a forward pass writes, what it returns); `watch`: a mode that sees the pass.
+
+    What is written in place counts although its contents stay the same this time: a flag that is set one day, a weight that
+    is clipped once it is large.
+    """
+    state = state_of(probe)
+    before = {name: t.detach().clone() for name, t in state.items()}
+    versions = {name: t._version for name, t in state.items() if not t.is_inference()}
     random = torch.get_rng_state()
     try:
         with watch or contextlib.nullcontext():
@@ -388,7 +394,12 @@ def _written_by(probe, row, watch=None):
     finally:
         torch.set_rng_state(random)
     after = state_of(probe)
-    return [name for name, t in before.items() if name in after and after[name].shape == t.shape and not same(after[name], t)], result
+
+    def written(name, t):
+        now = after[name]
+        return not same(now, t) or now is state[name] and now._version != versions.get(name, now._version)
+
+    return [name for name, t in before.items() if name in after and after[name].shape == t.shape and written(name, t)], result
 
 
 def _kept_by_norm(module, name):

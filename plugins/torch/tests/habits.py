@@ -490,3 +490,27 @@ def kept_in_bfloat16():
 @meaning
 def kept_in_float16():
     return Low(torch.float16), F.cross_entropy, rows()
+
+
+class _SeenLarge(nn.Module):
+    """A flag that a later batch sets, a weight that is clipped once it is large, a buffer that is filled with what it has."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(6, 4)
+        self.register_buffer("seen", torch.zeros(1, dtype=torch.bool))
+        self.register_buffer("scale", torch.full((1,), 2.0))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.inner.weight.copy_(self.inner.weight.clamp(-0.5, 0.5))
+            self.scale.fill_(2.0)
+            self.seen |= x.abs().max() > 50
+        return self.inner(x) * torch.where(self.seen, 0.5, 1.0) * self.scale
+
+
+@meaning
+def written_though_unchanged_at_first():
+    batches = [(torch.randn(5, 6), torch.randn(5, 4)) for _ in range(3)]
+    batches[1][0][0, 0] = 60.0
+    return _SeenLarge(), F.mse_loss, batches
