@@ -1,5 +1,6 @@
 #include "engine/build/batch_norm_statistics.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace stepscope {
@@ -23,13 +24,26 @@ Status openBatchNorm(Graph& graph, Inference& inference, std::size_t& opened) {
   return {};
 }
 
+// A layer that is called twice is two nodes over the same statistics: the second goes on with what the first made of them,
+// as long as both run under the same conditions; in branches each makes its own.
 void addStatisticsUpdates(Graph& graph) {
-  for (const NodeId id : graph.order()) {
+  for (const NodeId id : std::vector<NodeId>(graph.order())) {
     const Node& node = graph.node(id);
     if (!node.domain.empty() || node.op != "BatchNormalization" || node.attrs.integer("training_mode", 0) == 0) continue;
-    for (const std::size_t slot : {1u, 2u})
-      if (node.output(slot) && node.input(slot + 2) && graph.value(node.input(slot + 2)).role == ValueRole::kInitializer)
-        graph.stateUpdates.push_back({node.input(slot + 2), node.output(slot)});
+    for (const std::size_t slot : {1u, 2u}) {
+      const ValueId state = node.input(slot + 2), next = node.output(slot);
+      if (!next || !state || graph.value(state).role != ValueRole::kInitializer) continue;
+      const auto earlier = std::ranges::find_if(graph.stateUpdates, [&](const StateUpdate& update) {
+        const NodeId producer = graph.value(update.next).producer;
+        return update.state == state && producer && graph.node(producer).predicates == node.predicates;
+      });
+      if (earlier == graph.stateUpdates.end()) {
+        graph.stateUpdates.push_back({state, next});
+      } else {
+        graph.setInput(id, slot + 2, earlier->next);
+        earlier->next = next;
+      }
+    }
   }
 }
 
