@@ -201,7 +201,10 @@ Result<std::unique_ptr<Kernel>> makeSingle(const KernelSpec& spec, const Plan& p
 
 template <typename Y>
 Result<std::unique_ptr<Kernel>> makeElementwiseOf(const KernelSpec& spec, const Plan& plan) {
-  if (plan.chain.count == 1 && plan.inputs.size() <= 3) {
+  // A step alone reads its operands as they are given; a chain of one step may have them in another order.
+  bool asGiven = plan.chain.count == 1 && plan.inputs.size() <= 3;
+  for (std::size_t i = 0; asGiven && i < plan.inputs.size(); ++i) asGiven = plan.chain.steps[0].operands[i] == i;
+  if (asGiven) {
     auto single = plan.inputs.size() == 1   ? makeSingle<1, Y>(spec, plan)
                   : plan.inputs.size() == 2 ? makeSingle<2, Y>(spec, plan)
                                             : makeSingle<3, Y>(spec, plan);
