@@ -381,6 +381,7 @@ std::vector<LoopCase> elementwiseLoops() {
               "Add 11 10"}),
        1e-6, 0, "Masks"},
       {"stepscope", "Pointwise", chain({"ToBFloat16 0", "ToFloat16 1", "Sub 3 4"}), 1e-6, 0, "Rounded"},
+      {"stepscope", "Pointwise", chain({"Where 2 1 0"}), 1e-6, 0, "OneStepInAnotherOrder"},
       {"stepscope", "PointwiseSum", chainSum({"Sub 0 1", "Mul 3 3", "Where 2 4 0"}), 1e-6, -1, "Squares"},
       {"stepscope", "PointwiseSum", chainSum({"Gelu 0", "GeluGrad 3 0", "Mul 4 1"}), 1e-4, -1, "Gelu"},
       {"", "Pow", power(0.5F), 1e-6, 0, "Half"},
