@@ -142,6 +142,9 @@ struct OpDef {
   std::uint32_t differentiableOutputs = 1;
   // Inputs whose buffer output 0 may take over (elementwise kernels that read element i before writing it).
   std::uint32_t inPlaceInputs = 0;
+  // Element i of its one output follows from the elements of the inputs at the same place alone, inputs being broadcast:
+  // rows of the result are the result of rows. Passes that leave out tokens or places go through such ops.
+  bool pointwise = false;
   // Output 0 is the same memory as input 0 seen with other extents (Reshape, Identity …): costs nothing.
   bool view = false;
   bool dataDependentShape = false;  // extents of an output depend on contents (NonZero …)

@@ -25,6 +25,11 @@ class OpRegistry {
   const OpDef* find(const Node& node) const {
     return find(node.domain, node.op, node.sinceVersion > 0 ? node.sinceVersion : kNewest);
   }
+  // Whether the node's op is listed and says so (OpDef::pointwise).
+  bool isPointwise(const Node& node) const {
+    const OpDef* op = find(node);
+    return op && op->pointwise;
+  }
   // In the order in which they were added.
   std::span<const OpDef* const> all() const { return all_; }
 

@@ -99,14 +99,14 @@ class Packer {
     if (view) {
       form = flow_.form(node.input(0));
       rank = shapeOf(node.input(0)).size();
-    } else if (!gather && !isElementwise(node)) {
+    } else if (!gather && !context_.inference.ops().isPointwise(node)) {
       rank = shapeOf(node.input(0)).size();
     }
     std::vector<ValueId> inputs = node.inputs;
     Attributes attrs = node.attrs;
     if (gather) {
       inputs[1] = rowsOf(id, inputs[1], form, shapeOf(inputs[1]).size());
-    } else if (isElementwise(node) || isOp(node, "Concat")) {
+    } else if (context_.inference.ops().isPointwise(node) || isOp(node, "Concat")) {
       for (ValueId& in : inputs)
         if (in) in = rowsOf(id, in, form, rank);
     } else {

@@ -149,7 +149,7 @@ class Hoister {
     const NodeId made = graph_.value(value).producer;
     if (!made || !onlyRead(value)) return false;
     const Node& node = graph_.node(made);
-    const PartOf part = partOf(graph_, node, axis, paired);
+    const PartOf part = partOf(graph_, inference_.ops(), node, axis, paired);
     if (!part.refusal.empty()) return false;
     return !part.view || (part.axes[0] && computes(node.input(0), *part.axes[0], paired));
   }
@@ -170,7 +170,7 @@ class Hoister {
     // Rows of a value whose leading axes a Reshape made one: what is passed stands before the Reshape.
     if (take.axis == 0 && !take.paired)
       if (const auto merged = mergedAxes(graph_, node)) return passMerged(id, take, node, *merged, made);
-    const PartOf part = partOf(graph_, node, take.axis, take.paired);
+    const PartOf part = partOf(graph_, inference_.ops(), node, take.axis, take.paired);
     const Dim& whole = (*shapeOf(y))[take.axis];
     if (std::string why = refusal(id, take, node, part, y, whole); !why.empty()) return stay(id, std::move(why));
     if (part.view && !computes(node.input(0), *part.axes[0], take.paired)) return false;
@@ -199,7 +199,7 @@ class Hoister {
     const NodeId source = graph_.value(x).producer;
     if (!source) return false;
     const Node inner = graph_.node(source);
-    PartOf part = rowsOf(graph_, inner, merged);
+    PartOf part = rowsOf(graph_, inference_.ops(), inner, merged);
     if (!onlyRead(y)) part.refusal = fmt::format("'{}' is read whole too", graph_.value(y).name);
     if (std::string why = refusal(id, take, inner, part, x, (*shapeOf(y))[0]); !why.empty()) return stay(id, std::move(why));
     const Shape& from = *shapeOf(x);

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "engine/passes/pattern.h"
-#include "engine/passes/token_flow.h"
 
 namespace stepscope {
 namespace {
@@ -19,17 +17,10 @@ PartOf refused(std::string why) {
   return part;
 }
 
-// One result per element, of the elements at the same place of operands that broadcast.
-bool isPointwise(const Node& node) {
-  static constexpr std::array<std::string_view, 4> kGelus{"BiasGelu", "FastGelu", "Gelu", "QuickGelu"};
-  static constexpr std::array<std::string_view, 5> kMore{"Asin", "Atan", "Celu", "Mean", "PRelu"};
-  if (node.domain == kMicrosoft) return std::ranges::find(kGelus, node.op) != kGelus.end();
-  return isElementwise(node) || (node.domain.empty() && std::ranges::find(kMore, node.op) != kMore.end());
-}
-
 class Rules {
  public:
-  Rules(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+  Rules(const Graph& graph, const OpRegistry& ops, const Node& node)
+      : graph_(graph), node_(node), pointwise_(ops.isPointwise(node)) {}
 
   PartOf part(std::size_t axis, bool paired) const {
     if (!ranked(node_.output(0))) return refused("the rank of its result is not known");
@@ -50,7 +41,7 @@ class Rules {
     const std::size_t rank = this->rank(node_.output(0));
     PartOf part;
     part.axes.resize(node_.inputs.size());
-    if (isPointwise(node_) || isDropout()) {
+    if (pointwise_ || isDropout()) {
       for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
         const ValueId in = node_.inputs[i];
         if (!in || (isDropout() && i > 0)) continue;
@@ -105,7 +96,7 @@ class Rules {
   }
 
   PartOf alongAxis(std::size_t axis) const {
-    if (isPointwise(node_)) return pointwise(axis, node_.inputs.size());
+    if (pointwise_) return pointwise(axis, node_.inputs.size());
     if (isDropout()) {
       PartOf part = pointwise(axis, 1);
       part.draws = true;
@@ -228,6 +219,7 @@ class Rules {
 
   const Graph& graph_;
   const Node& node_;
+  const bool pointwise_;
 };
 
 }  // namespace
@@ -236,11 +228,13 @@ std::size_t PartOf::taken() const {
   return static_cast<std::size_t>(std::ranges::count_if(axes, [](const auto& axis) { return axis.has_value(); }));
 }
 
-PartOf partOf(const Graph& graph, const Node& node, std::size_t axis, bool paired) {
-  return Rules(graph, node).part(axis, paired);
+PartOf partOf(const Graph& graph, const OpRegistry& ops, const Node& node, std::size_t axis, bool paired) {
+  return Rules(graph, ops, node).part(axis, paired);
 }
 
-PartOf rowsOf(const Graph& graph, const Node& node, std::size_t merged) { return Rules(graph, node).rows(merged); }
+PartOf rowsOf(const Graph& graph, const OpRegistry& ops, const Node& node, std::size_t merged) {
+  return Rules(graph, ops, node).rows(merged);
+}
 
 std::optional<std::size_t> mergedAxes(const Graph& graph, const Node& node) {
   if (!isOp(node, "Reshape") && !isOp(node, "Flatten")) return std::nullopt;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/ops/op_registry.h"
 
 namespace stepscope {
 
@@ -26,11 +27,11 @@ struct PartOf {
 
 // Places of one axis, the same for all others. `paired`: of axis 1, for every place of axis 0 its own (GatherND); that axis
 // then stays the first.
-PartOf partOf(const Graph& graph, const Node& node, std::size_t axis, bool paired);
+PartOf partOf(const Graph& graph, const OpRegistry& ops, const Node& node, std::size_t axis, bool paired);
 
 // The same behind a Reshape that makes one axis of the first `merged` axes of the node's result: places are rows of it.
 // Inputs with axes[i] = 0 are to be reshaped so too.
-PartOf rowsOf(const Graph& graph, const Node& node, std::size_t merged);
+PartOf rowsOf(const Graph& graph, const OpRegistry& ops, const Node& node, std::size_t merged);
 
 // How many leading axes of its input a Reshape or Flatten makes the first axis of its result, leaving the others as they
 // are; nothing where it does not, or where it is one axis.

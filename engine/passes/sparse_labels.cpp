@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -14,14 +13,6 @@
 
 namespace stepscope {
 namespace {
-
-// One result per element, of the elements at the same place.
-bool isPointwise(const Node& node) {
-  static constexpr std::array<std::string_view, 24> kOps{
-      "Add", "Sub",  "Mul", "Div",  "Pow", "Max",     "Min",  "Where",    "Relu",      "LeakyRelu", "Elu",  "Gelu",
-      "Erf", "Tanh", "Exp", "Sqrt", "Neg", "Sigmoid", "Cast", "Softplus", "HardSwish", "Mish",      "Clip", "Identity"};
-  return node.domain.empty() && std::ranges::find(kOps, node.op) != kOps.end();
-}
 
 class RowGatherer {
  public:
@@ -70,7 +61,7 @@ class RowGatherer {
     }
     std::vector<ValueId> inputs = node.inputs;
     Attributes attrs = node.attrs;
-    if (isPointwise(node)) {
+    if (context_.inference.ops().isPointwise(node)) {
       for (const ValueId in : inputs)
         if (in && (!ranked(in) || (!isWhole(in, value) && !isRow(in)))) return {};
       for (ValueId& in : inputs)

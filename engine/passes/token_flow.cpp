@@ -3,23 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "engine/ops/class_loss.h"
 #include "engine/passes/token_axes.h"
 
 namespace stepscope {
-
-bool isElementwise(const Node& node) {
-  static constexpr std::array<std::string_view, 44> kOps{
-      "Abs",  "Add",     "And",  "Cast",    "Ceil",        "Clip",      "Cos",   "Div",   "Elu",      "Equal",      "Erf",
-      "Exp",  "Floor",   "Gelu", "Greater", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "Identity", "LeakyRelu",  "Less",
-      "Log",  "Max",     "Min",  "Mish",    "Mul",         "Neg",       "Not",   "Or",    "Pow",      "Reciprocal", "Relu",
-      "Selu", "Sigmoid", "Sign", "Sin",     "Softplus",    "Sqrt",      "Sub",   "Sum",   "Tanh",     "Where",      "Xor"};
-  return node.domain.empty() && node.outputs.size() == 1 &&
-         (std::ranges::find(kOps, node.op) != kOps.end() || node.op == "GreaterOrEqual" || node.op == "LessOrEqual");
-}
 
 ValueId inputBehindViews(const Graph& graph, ValueId value) {
   while (const NodeId made = graph.value(value).producer) {
@@ -125,7 +114,7 @@ void TokenFlow::visit(const Node& node) {
       tokenwise_[static_cast<std::size_t>(node.id.index)] = true;
       products_ += isOp(node, "MatMul") || isOp(node, "Gemm") ? 1 : 0;
       if (isCrossEntropy(node)) return;
-      if (isElementwise(node)) return pointwise(node);
+      if (inference_.ops().isPointwise(node)) return pointwise(node);
       if (isView(node)) return reshaped(node);
       for (const ValueId out : node.outputs) {
         if (!out) continue;
@@ -136,10 +125,11 @@ void TokenFlow::visit(const Node& node) {
       return;
     }
     if (losesNothing(node)) return;
-    if (rows == TokenForm::kFlat && !isView(node) && !isOp(node, "Gather") && !isOp(node, "Dropout") && !isElementwise(node))
+    if (rows == TokenForm::kFlat && !isView(node) && !isOp(node, "Gather") && !isOp(node, "Dropout") &&
+        !inference_.ops().isPointwise(node))
       return refuse(node.id, fmt::format("{} reads the rows of all tokens together", node.label()));
   }
-  if (isElementwise(node) || isOp(node, "Dropout") || node.op == "DropoutPart" || isOp(node, "Expand"))
+  if (inference_.ops().isPointwise(node) || isOp(node, "Dropout") || node.op == "DropoutPart" || isOp(node, "Expand"))
     return pointwise(node);
   if (isView(node)) return reshaped(node);
   if (isOp(node, "Transpose")) return transposed(node);
@@ -186,7 +176,7 @@ bool TokenFlow::tokenwise(const Node& node, TokenForm form) const {
     const auto numbers = axes ? inference_.integers(axes) : std::nullopt;
     return numbers && std::ranges::all_of(*numbers, [&](std::int64_t axis) { return trails(axis, rank); });
   };
-  if (isElementwise(node)) {
+  if (inference_.ops().isPointwise(node)) {
     for (const ValueId in : node.inputs) {
       if (!in) continue;
       const Shape* shape = shapeOf(in);

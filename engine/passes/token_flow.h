@@ -91,8 +91,6 @@ class TokenFlow {
   std::optional<Refusal> refusal_;
 };
 
-// Elementwise ops, whose result at a place depends on their operands there alone.
-bool isElementwise(const Node& node);
 // The input of the step that `value` is, or is a view or cast of; invalid where it is computed.
 ValueId inputBehindViews(const Graph& graph, ValueId value);
 

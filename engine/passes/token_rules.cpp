@@ -60,7 +60,7 @@ void TokenFlow::pointwise(const Node& node) {
   }
   if (isOp(node, "Dropout") && node.output(1) && !readers_.of(node.output(1)).empty())
     return refuse(node.id, "the mask of Dropout is read");
-  const std::size_t operands = isElementwise(node) ? node.inputs.size() : 1;
+  const std::size_t operands = inference_.ops().isPointwise(node) ? node.inputs.size() : 1;
   State state{std::vector<Held>(shape->size(), Held::kNothing)};
   for (std::size_t i = 0; i < operands; ++i) {
     const State* own = stateOf(node.input(i));

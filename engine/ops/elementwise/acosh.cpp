@@ -24,6 +24,7 @@ extern constexpr OpDef kAcoshOp{
     .gradient = acoshGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -14,6 +14,7 @@ extern constexpr OpDef kAndOp{
     .inferShape = foldedLogical<andDims>,
     .noGradientReason = kBoolResult,
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -25,6 +25,7 @@ extern constexpr OpDef kAsinOp{
     .gradient = asinGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -23,6 +23,7 @@ extern constexpr OpDef kAsinhOp{
     .gradient = asinhGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

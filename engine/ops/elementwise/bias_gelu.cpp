@@ -27,6 +27,7 @@ extern constexpr OpDef kBiasGeluOp{
     .gradient = biasGeluGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -26,6 +26,7 @@ extern constexpr OpDef kBitShiftOp{
     .inferShape = inferBitShiftShape,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

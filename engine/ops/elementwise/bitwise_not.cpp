@@ -14,6 +14,7 @@ extern constexpr OpDef kBitwiseNotOp{
     .inferShape = shape_rules::sameAsInput0,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

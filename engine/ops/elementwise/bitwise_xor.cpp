@@ -14,6 +14,7 @@ extern constexpr OpDef kBitwiseXorOp{
     .inferShape = binary,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

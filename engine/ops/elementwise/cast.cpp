@@ -32,6 +32,7 @@ extern constexpr OpDef kCastOp{
     .inferShape = inferCastShape,
     .gradient = castGradient,
     .differentiableInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

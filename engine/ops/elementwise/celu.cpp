@@ -27,6 +27,7 @@ extern constexpr OpDef kCeluOp{
     .gradient = celuGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -60,6 +60,7 @@ extern constexpr OpDef kClipOp{
     .gradient = clipGradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -23,6 +23,7 @@ extern constexpr OpDef kCosOp{
     .gradient = cosGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

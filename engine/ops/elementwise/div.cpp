@@ -25,6 +25,7 @@ extern constexpr OpDef kDivOp{
     .gradient = divGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
     .layout = kVectorLayout,
 };
 

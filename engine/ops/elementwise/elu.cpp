@@ -27,6 +27,7 @@ extern constexpr OpDef kEluOp{
     .gradient = eluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

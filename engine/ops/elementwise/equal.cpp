@@ -13,6 +13,7 @@ extern constexpr OpDef kEqualOp{
     .hostInputs = kNoInputs,
     .inferShape = foldedCompare<equalDims>,
     .noGradientReason = kBoolResult,
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

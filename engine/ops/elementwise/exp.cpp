@@ -23,6 +23,7 @@ extern constexpr OpDef kExpOp{
     .gradient = expGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -27,6 +27,7 @@ extern constexpr OpDef kFastGeluOp{
     .gradient = fastGeluGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

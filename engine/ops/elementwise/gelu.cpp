@@ -29,6 +29,7 @@ extern constexpr OpDef kGeluOp{
     .gradient = geluOpGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

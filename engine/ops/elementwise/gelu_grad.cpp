@@ -26,6 +26,7 @@ extern constexpr OpDef kGeluGradOp{
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

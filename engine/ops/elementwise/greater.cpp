@@ -13,6 +13,7 @@ extern constexpr OpDef kGreaterOp{
     .hostInputs = kNoInputs,
     .inferShape = foldedCompare<greaterDims>,
     .noGradientReason = kBoolResult,
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

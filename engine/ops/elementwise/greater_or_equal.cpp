@@ -13,6 +13,7 @@ extern constexpr OpDef kGreaterOrEqualOp{
     .hostInputs = kNoInputs,
     .inferShape = foldedCompare<greaterOrEqualDims>,
     .noGradientReason = kBoolResult,
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

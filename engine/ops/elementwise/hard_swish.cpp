@@ -26,6 +26,7 @@ extern constexpr OpDef kHardSwishOp{
     .gradient = hardSwishGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -29,6 +29,7 @@ extern constexpr OpDef kIdentityOp{
     .gradient = identityGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .view = true,
 };
 

@@ -13,6 +13,7 @@ extern constexpr OpDef kIsInfOp{
     .hostInputs = kNoInputs,
     .inferShape = shape_rules::boolLikeInput0,
     .noGradientReason = kBoolResult,
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

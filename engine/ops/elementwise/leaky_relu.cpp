@@ -25,6 +25,7 @@ extern constexpr OpDef kLeakyReluOp{
     .gradient = leakyReluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -13,6 +13,7 @@ extern constexpr OpDef kLessOp{
     .hostInputs = kNoInputs,
     .inferShape = foldedCompare<lessDims>,
     .noGradientReason = kBoolResult,
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -13,6 +13,7 @@ extern constexpr OpDef kLessOrEqualOp{
     .hostInputs = kNoInputs,
     .inferShape = foldedCompare<lessOrEqualDims>,
     .noGradientReason = kBoolResult,
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

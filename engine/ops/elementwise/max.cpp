@@ -15,6 +15,7 @@ extern constexpr OpDef kMaxOp{
     .gradient = evenShareGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -26,6 +26,7 @@ extern constexpr OpDef kMeanOp{
     .gradient = meanGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

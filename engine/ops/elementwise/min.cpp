@@ -15,6 +15,7 @@ extern constexpr OpDef kMinOp{
     .gradient = evenShareGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -26,6 +26,7 @@ extern constexpr OpDef kMishOp{
     .gradient = mishGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

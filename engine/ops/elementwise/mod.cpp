@@ -33,6 +33,7 @@ extern constexpr OpDef kModOp{
     .gradient = modGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -29,6 +29,7 @@ extern constexpr OpDef kNegOp{
     .gradient = negGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

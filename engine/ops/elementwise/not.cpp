@@ -23,6 +23,7 @@ extern constexpr OpDef kNotOp{
     .inferShape = inferNotShape,
     .noGradientReason = kBoolResult,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -36,6 +36,7 @@ extern constexpr OpDef kPReluOp{
     .gradient = pReluGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -56,6 +56,7 @@ extern constexpr OpDef kPowOp{
     .gradient = powGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

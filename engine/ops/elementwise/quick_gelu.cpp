@@ -27,6 +27,7 @@ extern constexpr OpDef kQuickGeluOp{
     .gradient = quickGeluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

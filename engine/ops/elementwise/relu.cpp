@@ -29,6 +29,7 @@ extern constexpr OpDef kReluOp{
     .gradient = reluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -24,6 +24,7 @@ extern constexpr OpDef kReluGradOp{
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

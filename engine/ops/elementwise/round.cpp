@@ -14,6 +14,7 @@ extern constexpr OpDef kRoundOp{
     .inferShape = floatUnary,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -29,6 +29,7 @@ extern constexpr OpDef kSeluOp{
     .gradient = seluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -26,6 +26,7 @@ extern constexpr OpDef kShrinkOp{
     .gradient = shrinkGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -24,6 +24,7 @@ extern constexpr OpDef kSigmoidOp{
     .gradient = sigmoidGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -23,6 +23,7 @@ extern constexpr OpDef kSignOp{
     .inferShape = inferSignShape,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

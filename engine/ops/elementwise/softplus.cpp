@@ -22,6 +22,7 @@ extern constexpr OpDef kSoftplusOp{
     .gradient = softplusGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

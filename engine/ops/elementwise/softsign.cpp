@@ -23,6 +23,7 @@ extern constexpr OpDef kSoftsignOp{
     .gradient = softsignGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

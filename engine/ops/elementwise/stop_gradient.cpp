@@ -22,6 +22,7 @@ extern constexpr OpDef kStopGradientOp{
     .inferShape = inferStopGradientShape,
     .noGradientReason = "the model detaches the value here",
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .view = true,
 };
 

@@ -24,6 +24,7 @@ extern constexpr OpDef kSubOp{
     .gradient = subGradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
     .layout = kVectorLayout,
 };
 

@@ -24,6 +24,7 @@ extern constexpr OpDef kSumOp{
     .gradient = sumGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -24,6 +24,7 @@ extern constexpr OpDef kTanhOp{
     .gradient = tanhGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

@@ -24,6 +24,7 @@ extern constexpr OpDef kThresholdedReluOp{
     .gradient = thresholdedReluGradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

@@ -62,6 +62,7 @@ extern constexpr OpDef kWhereOp{
     .gradient = whereGradient,
     .differentiableInputs = bit(1) | bit(2),
     .inPlaceInputs = bit(1) | bit(2),
+    .pointwise = true,
     .layout = kSharedLayout,
 };
 

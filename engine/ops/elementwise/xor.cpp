@@ -14,6 +14,7 @@ extern constexpr OpDef kXorOp{
     .inferShape = foldedLogical<xorDims>,
     .noGradientReason = kBoolResult,
     .inPlaceInputs = bit(0) | bit(1),
+    .pointwise = true,
 };
 
 }  // namespace stepscope::ops

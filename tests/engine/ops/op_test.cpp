@@ -1,6 +1,7 @@
 // Driven by the list of ops and their examples: an op is tested because it is there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstring>
@@ -173,6 +174,49 @@ TEST_P(OpExamples, CpuKernelAgreesWithReferenceInF64) {
       }
       EXPECT_NEAR(x, y, 2e-5 * (1 + std::abs(y))) << "output " << o << " element " << k;
     }
+  }
+}
+
+// The element of `operand` that is broadcast to place `at` of `dims`, as a tensor of one element and the same rank.
+Tensor elementAt(const Tensor& operand, const Dims& dims, std::int64_t at) {
+  std::int64_t offset = 0, stride = 1;
+  for (std::size_t axis = dims.size(), own = operand.dims().size(); axis-- > 0;) {
+    const std::int64_t place = at % dims[axis];
+    at /= dims[axis];
+    if (own == 0) continue;
+    if (operand.dims()[--own] != 1) offset += place * stride;
+    stride *= operand.dims()[own];
+  }
+  Tensor element(operand.dtype(), Dims(operand.dims().size(), 1));
+  std::memcpy(element.data(),
+              static_cast<const std::byte*>(operand.data()) + static_cast<std::size_t>(offset) * dtypeSize(operand.dtype()),
+              dtypeSize(operand.dtype()));
+  return element;
+}
+
+// What OpDef::pointwise promises to passes that leave out tokens and places.
+TEST_P(OpExamples, APointwiseOpComputesEveryElementAlone) {
+  const OpDef* op = builtInOperators().ops.find(GetParam().domain, GetParam().op);
+  ASSERT_NE(op, nullptr);
+  if (!op->pointwise) GTEST_SKIP() << "not pointwise";
+  EXPECT_EQ(op->outputs.most, 1u);
+  EXPECT_FALSE(op->random);
+  const ExampleGraph whole = makeGraph(GetParam(), DType::kF64);
+  const auto all = evaluate(whole, whole.contents, Backend::kReference);
+  ASSERT_TRUE(all.has_value()) << all.error().message;
+  const Tensor& y = all->front();
+  const auto isText = [](const Tensor& tensor) { return tensor.dtype() == DType::kString; };
+  if (isText(y) || std::ranges::any_of(whole.contents, isText)) GTEST_SKIP() << "strings are no bytes to compare";
+  for (std::int64_t at = 0; at < y.elements(); ++at) {
+    OpExample one = GetParam();
+    for (std::size_t i = 0; i < one.inputs.size(); ++i)
+      if (!one.inputs[i].absent) one.inputs[i] = testing::ExampleInput::of(elementAt(whole.contents[i], y.dims(), at));
+    const ExampleGraph single = makeGraph(one, DType::kF64);
+    const auto alone = evaluate(single, single.contents, Backend::kReference);
+    ASSERT_TRUE(alone.has_value()) << alone.error().message;
+    ASSERT_EQ(alone->front().elements(), 1);
+    EXPECT_EQ(std::memcmp(alone->front().data(), elementAt(y, y.dims(), at).data(), dtypeSize(y.dtype())), 0)
+        << "element " << at;
   }
 }
 
