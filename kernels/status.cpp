@@ -20,6 +20,16 @@ std::string_view errorCodeName(ErrorCode code) {
   return "internal";
 }
 
+tl::unexpected<Error> failOption(ErrorCode code, std::string_view name, std::string_view rest) {
+  std::string message = "option '";
+  message.append(name).append("': ").append(rest);
+  return tl::make_unexpected(Error{code, std::move(message), std::string(name)});
+}
+
+tl::unexpected<Error> invalidOption(std::string_view name, std::string_view rest) {
+  return failOption(ErrorCode::kInvalidArgument, name, rest);
+}
+
 void checkFailed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "stepscope: internal check failed: %s at %s:%d\n", condition, file, line);
   std::abort();

@@ -30,6 +30,7 @@ std::string_view errorCodeName(ErrorCode code);
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
+  std::string option = {};  // name of the option at fault, as `stepscope options` lists it; empty: none
 };
 
 // A value or an error; success or an error.
@@ -44,6 +45,10 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
 // kInvalidArgument and kUnsupported.
 inline tl::unexpected<Error> invalid(std::string message) { return fail(ErrorCode::kInvalidArgument, std::move(message)); }
 inline tl::unexpected<Error> unsupported(std::string message) { return fail(ErrorCode::kUnsupported, std::move(message)); }
+
+// Errors of an option's value: the message is "option '<name>': <rest>", and `option` is set.
+tl::unexpected<Error> failOption(ErrorCode code, std::string_view name, std::string_view rest);
+tl::unexpected<Error> invalidOption(std::string_view name, std::string_view rest);  // kInvalidArgument
 
 // Prints the condition with its place and aborts. Never for input from outside.
 [[noreturn]] void checkFailed(const char* condition, const char* file, int line);

@@ -39,21 +39,21 @@ Result<BisectQuestion> bisectQuestion(const BisectArguments& a) {
   for (const std::string& setting : a.reference) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
-      return invalid(
-          fmt::format("option 'reference': found '{}'; expected OPTION=VALUE, such as kernels=reference", setting));
+      return invalidOption("reference",
+                           fmt::format("found '{}'; expected OPTION=VALUE, such as kernels=reference", setting));
     settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
     kernels = kernels || settings.back().first == "kernels";
   }
   if (kernels) question.reference.clear();
   question.reference.insert(question.reference.end(), settings.begin(), settings.end());
   if (!(a.tolerance >= 0 && a.tolerance < 1))
-    return invalid(
-        fmt::format("option 'tolerance': found {}; expected a number from 0 to 1; 0: what the reference differs from itself",
-                    a.tolerance));
+    return invalidOption(
+        "tolerance",
+        fmt::format("found {}; expected a number from 0 to 1; 0: what the reference differs from itself", a.tolerance));
   question.tolerance = a.tolerance;
   question.file = a.output.empty() ? std::filesystem::path(a.model).stem().string() + ".bisect.onnx" : a.output;
   if (question.file.extension() != ".onnx")
-    return invalid(fmt::format("option 'output': found '{}'; expected a file name that ends in .onnx", a.output));
+    return invalidOption("output", fmt::format("found '{}'; expected a file name that ends in .onnx", a.output));
   return question;
 }
 

@@ -39,8 +39,8 @@ Result<std::int64_t> memoryBytes(const std::string& text) {
   if (text.empty()) return 0;
   TrainOptions options;
   if (const Status set = applySetting(options, "memory.limit", text, "command line"); !set || options.memoryLimit == 0)
-    return invalid(
-        fmt::format("option 'memory': found '{}'; expected a size above 0, such as 24GiB, 755 MiB or 1048576", text));
+    return invalidOption("memory",
+                         fmt::format("found '{}'; expected a size above 0, such as 24GiB, 755 MiB or 1048576", text));
   return options.memoryLimit;
 }
 
@@ -61,7 +61,7 @@ Result<snapshot::GetCapacity> capacityQuestion(const CapacityArguments& a) {
     return question;
   }
   const auto wrong = [&](const char* what) {
-    return invalid(fmt::format("option 'vary': found '{}'{}; expected NAME=FROM..TO, such as batch=1..64", a.vary, what));
+    return invalidOption("vary", fmt::format("found '{}'{}; expected NAME=FROM..TO, such as batch=1..64", a.vary, what));
   };
   const auto equals = a.vary.rfind('=');
   if (equals == std::string::npos || equals == 0) return wrong("");
@@ -137,7 +137,7 @@ Result<std::vector<std::int64_t>> rankCounts(const std::string& text) {
   const std::int64_t most =
       dots == std::string::npos ? least : numberUpTo(std::string_view(text).substr(dots + 2), kMostRanks);
   if (least == 0 || most < least)
-    return invalid(fmt::format("option 'ranks': found '{}'; expected FROM..TO from 1 to 2^20, such as 8..4096", text));
+    return invalidOption("ranks", fmt::format("found '{}'; expected FROM..TO from 1 to 2^20, such as 8..4096", text));
   std::vector<std::int64_t> counts;
   for (std::int64_t count = least; count < most; count *= 2) counts.push_back(count);
   counts.push_back(most);
@@ -147,10 +147,11 @@ Result<std::vector<std::int64_t>> rankCounts(const std::string& text) {
 Status wrongRanks(const CapacityArguments& a) {
   if (a.ranks.empty() && a.network.empty()) return {};
   if (a.ranks.empty() || a.network.empty())
-    return invalid(fmt::format("option '{}': without '{}'; expected both, such as --ranks 8..4096 --network FILE.json",
-                               a.ranks.empty() ? "network" : "ranks", a.ranks.empty() ? "ranks" : "network"));
+    return invalidOption(a.ranks.empty() ? "network" : "ranks",
+                         fmt::format("without '{}'; expected both, such as --ranks 8..4096 --network FILE.json",
+                                     a.ranks.empty() ? "ranks" : "network"));
   if (!a.vary.empty() || a.recompute)
-    return invalid("option 'ranks': with --vary or --recompute; expected one extent, which --dim sets");
+    return invalidOption("ranks", "with --vary or --recompute; expected one extent, which --dim sets");
   SS_TRY(rankCounts(a.ranks));
   return {};
 }

@@ -94,13 +94,12 @@ Result<TrainOptions> SharedOptions::apply() const {
   if (nesterov_) SS_TRY(set("nesterov", "on"));
   for (const std::string& assignment : set_) {
     const auto equals = assignment.find('=');
-    if (equals == std::string::npos)
-      return invalid(fmt::format("option 'set': found '{}'; expected NAME=VALUE", assignment));
+    if (equals == std::string::npos) return invalidOption("set", fmt::format("found '{}'; expected NAME=VALUE", assignment));
     const std::string name = assignment.substr(0, equals);
     if (!isPluginOption(name)) SS_TRY(set(name, assignment.substr(equals + 1)));
   }
   SS_TRY(checkOptions(options));
-  if (resume && initFrom.empty()) return invalid("option 'resume': no file; expected --init-from FILE.safetensors");
+  if (resume && initFrom.empty()) return invalidOption("resume", "no file; expected --init-from FILE.safetensors");
   return options;
 }
 
@@ -120,7 +119,7 @@ Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std:
   for (const std::string& item : items) {
     const auto equals = item.rfind('=');
     if (equals == std::string::npos || equals == 0)
-      return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
+      return invalidOption("fetch", fmt::format("found '{}'; expected VALUE=FILE.npy", item));
     fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
   }
   return fetches;

@@ -164,15 +164,15 @@ class Live {
 Result<snapshot::GetTrials> trialsQuestion(const TrialsArguments& a) {
   snapshot::GetTrials question;
   question.set_only(a.only);
-  if (a.rounds != 0 && a.seconds != 0) return invalid("option 'seconds': rounds are given as well; expected one of them");
+  if (a.rounds != 0 && a.seconds != 0) return invalidOption("seconds", "rounds are given as well; expected one of them");
   if (a.rounds != 0 && (a.rounds < 6 || a.rounds > 100'000))
-    return invalid(fmt::format("option 'rounds': found {}; expected 6 to 100000: fewer have no interval of 95 %", a.rounds));
+    return invalidOption("rounds", fmt::format("found {}; expected 6 to 100000: fewer have no interval of 95 %", a.rounds));
   if (a.seconds < 0 || !std::isfinite(a.seconds))
-    return invalid(fmt::format("option 'seconds': found {}; expected a time above 0", a.seconds));
+    return invalidOption("seconds", fmt::format("found {}; expected a time above 0", a.seconds));
   if (a.nothing < 1 || a.nothing > 1000)
-    return invalid(fmt::format("option 'nothing': found {}; expected 1 to 1000", a.nothing));
+    return invalidOption("nothing", fmt::format("found {}; expected 1 to 1000", a.nothing));
   if (a.planted < 0 || a.planted > 1000)
-    return invalid(fmt::format("option 'planted': found {}; expected 0 to 1000", a.planted));
+    return invalidOption("planted", fmt::format("found {}; expected 0 to 1000", a.planted));
   question.set_planted(static_cast<int>(a.planted));
   question.set_rounds(static_cast<int>(a.rounds));
   question.set_seconds(a.seconds);
@@ -185,7 +185,7 @@ Result<snapshot::GetTrials> trialsQuestion(const TrialsArguments& a) {
     std::int64_t extent = 0;
     const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), extent);
     if (error != std::errc() || end != one.data() + one.size() || extent < 1)
-      return invalid(fmt::format("option 'batches': found '{}'; expected extents from 1 on, such as 1,2,4,8", a.batches));
+      return invalidOption("batches", fmt::format("found '{}'; expected extents from 1 on, such as 1,2,4,8", a.batches));
     question.add_batches(extent);
   }
   return question;

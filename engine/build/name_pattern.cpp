@@ -15,16 +15,16 @@ constexpr std::size_t kMostBytes = 2'000;
 
 Result<NamePattern> NamePattern::compile(std::string_view option, std::string_view text) {
   if (text.size() > kMostBytes)
-    return invalid(fmt::format("option '{}': regular expression '{}' of {} bytes; expected at most {}", option,
-                               shownName(text), text.size(), kMostBytes));
+    return invalidOption(option, fmt::format("regular expression '{}' of {} bytes; expected at most {}", shownName(text),
+                                             text.size(), kMostBytes));
   re2::RE2::Options options;
   options.set_log_errors(false);
   auto pattern = std::make_shared<const re2::RE2>(re2::StringPiece(text.data(), text.size()), options);
   if (!pattern->ok())
-    return invalid(
-        fmt::format("option '{}': regular expression '{}' is malformed: {}; expected RE2 syntax, which has neither "
-                    "back-references nor look-around",
-                    option, shownName(text), pattern->error()));
+    return invalidOption(option,
+                         fmt::format("regular expression '{}' is malformed: {}; expected RE2 syntax, which has neither "
+                                     "back-references nor look-around",
+                                     shownName(text), pattern->error()));
   return NamePattern(std::move(pattern));
 }
 

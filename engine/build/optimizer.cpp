@@ -121,15 +121,16 @@ class Emitter {
 
   Status checkParts(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) const {
     if (updates_ || o_.optimizer == "lamb")
-      return unsupported(
-          fmt::format("option 'ranks.shard': {}; {} looks at whole parameters, of which a rank has parts; expected off, or "
-                      "optimizer sgd, adam or adamw",
-                      o_.rankShard, updates_ ? "a graph of an optimizer" : "lamb"));
+      return failOption(ErrorCode::kUnsupported, "ranks.shard",
+                        fmt::format("{}; {} looks at whole parameters, of which a rank has parts; expected off, or "
+                                    "optimizer sgd, adam or adamw",
+                                    o_.rankShard, updates_ ? "a graph of an optimizer" : "lamb"));
     for (std::size_t i = 0; i < trained.size(); ++i) {
       const Value& parameter = graph_.value(trained[i]);
       if (gradients[i] && (!parameter.type.shape || !knownDims(*parameter.type.shape)))
-        return unsupported(fmt::format("option 'ranks.shard': parameter '{}' is {}; expected numbers for every extent",
-                                       parameter.name, parameter.type.text()));
+        return failOption(
+            ErrorCode::kUnsupported, "ranks.shard",
+            fmt::format("parameter '{}' is {}; expected numbers for every extent", parameter.name, parameter.type.text()));
     }
     return {};
   }

@@ -14,7 +14,7 @@ Result<double> parseNumber(std::string_view name, std::string_view text, double 
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= low) || !(value <= high))
-    return invalid(fmt::format("option '{}': found '{}'; expected a number from {:g} to {:g}", name, text, low, high));
+    return invalidOption(name, fmt::format("found '{}'; expected a number from {:g} to {:g}", text, low, high));
   return value;
 }
 
@@ -22,7 +22,7 @@ Result<std::int64_t> parseWhole(std::string_view name, std::string_view text, st
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
-    return invalid(fmt::format("option '{}': found '{}'; expected a whole number from {} to {}", name, text, low, high));
+    return invalidOption(name, fmt::format("found '{}'; expected a whole number from {} to {}", text, low, high));
   return value;
 }
 
@@ -36,10 +36,9 @@ Result<std::int64_t> parseBytes(std::string_view name, std::string_view text, st
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   const auto found = units.find(unit);
   if (error != std::errc() || found == units.end() || !(value >= 0) || !(value * found->second <= static_cast<double>(high)))
-    return invalid(
-        fmt::format("option '{}': found '{}'; expected a size from 0 to {} bytes, such as 1048576, 755 MiB or "
-                    "2.8GiB",
-                    name, text, high));
+    return invalidOption(name, fmt::format("found '{}'; expected a size from 0 to {} bytes, such as 1048576, 755 MiB or "
+                                           "2.8GiB",
+                                           text, high));
   if (unit.empty()) return parseWhole(name, text, 0, high);  // exact, above 2^53 too
   return static_cast<std::int64_t>(std::llround(value * found->second));
 }
@@ -47,7 +46,7 @@ Result<std::int64_t> parseBytes(std::string_view name, std::string_view text, st
 Result<bool> parseToggle(std::string_view name, std::string_view text) {
   if (text == "on" || text == "true" || text == "1" || text.empty()) return true;
   if (text == "off" || text == "false" || text == "0") return false;
-  return invalid(fmt::format("option '{}': found '{}'; expected on or off", name, text));
+  return invalidOption(name, fmt::format("found '{}'; expected on or off", text));
 }
 
 Status checkChoice(std::string_view name, std::string_view text, std::span<const std::string_view> choices) {
@@ -56,13 +55,13 @@ Status checkChoice(std::string_view name, std::string_view text, std::span<const
     if (choice == text) return {};
     list += (list.empty() ? "" : ", ") + std::string(choice);
   }
-  return invalid(fmt::format("option '{}': found '{}'; expected one of {}", name, text, list));
+  return invalidOption(name, fmt::format("found '{}'; expected one of {}", text, list));
 }
 
 Result<std::pair<std::string, std::string_view>> parseAssignment(std::string_view name, std::string_view text) {
   const auto split = text.rfind('=');
   if (split == std::string_view::npos || split == 0)
-    return invalid(fmt::format("option '{}': found '{}'; expected NAME=NUMBER", name, text));
+    return invalidOption(name, fmt::format("found '{}'; expected NAME=NUMBER", text));
   return std::pair{std::string(text.substr(0, split)), text.substr(split + 1)};
 }
 
@@ -78,7 +77,7 @@ Result<PrecisionForce> parsePrecisionForce(std::string_view text) {
   const auto colon = text.rfind(':');  // the regular expression may hold colons
   const auto type = colon == std::string_view::npos ? types.end() : types.find(text.substr(colon + 1));
   if (type == types.end() || colon == 0)
-    return invalid(fmt::format("option 'precision.force': found '{}'; expected REGEX:fp32, REGEX:bf16 or REGEX:fp16", text));
+    return invalidOption("precision.force", fmt::format("found '{}'; expected REGEX:fp32, REGEX:bf16 or REGEX:fp16", text));
   SS_TRY(checkPattern("precision.force", text.substr(0, colon)));
   return PrecisionForce{std::string(text.substr(0, colon)), type->second};
 }
@@ -107,7 +106,7 @@ Result<ParameterGroup> parseGroup(std::string_view text) {
   // REGEX:key=value,key=value; the regular expression may hold colons, the settings may not.
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0)
-    return invalid(fmt::format("option 'group': found '{}'; expected REGEX:lr=X,weight_decay=Y", text));
+    return invalidOption("group", fmt::format("found '{}'; expected REGEX:lr=X,weight_decay=Y", text));
   SS_TRY(checkPattern("group", text.substr(0, colon)));
   ParameterGroup group{std::string(text.substr(0, colon)), {}, {}};
   std::string_view rest = text.substr(colon + 1);
@@ -118,7 +117,7 @@ Result<ParameterGroup> parseGroup(std::string_view text) {
     const auto equals = item.find('=');
     const std::string_view key = item.substr(0, equals);
     if (equals == std::string_view::npos || (key != "lr" && key != "weight_decay"))
-      return invalid(fmt::format("option 'group': found '{}'; expected lr=X or weight_decay=X", item));
+      return invalidOption("group", fmt::format("found '{}'; expected lr=X or weight_decay=X", item));
     SS_ASSIGN(const double value, parseNumber("group", item.substr(equals + 1), 0, 1e30));
     (key == "lr" ? group.lr : group.weightDecay) = value;
   }

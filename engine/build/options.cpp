@@ -110,11 +110,11 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        [&]() -> Status {
          const auto comma = value.find(',');
          if (comma == std::string_view::npos)
-           return invalid(fmt::format("option 'betas': found '{}'; expected two numbers A,B", value));
+           return invalidOption("betas", fmt::format("found '{}'; expected two numbers A,B", value));
          SS_ASSIGN(o.beta1, parseNumber(name, value.substr(0, comma), 0, 1));
          SS_ASSIGN(o.beta2, parseNumber(name, value.substr(comma + 1), 0, 1));
          if (o.beta1 >= 1 || o.beta2 >= 1)
-           return invalid(fmt::format("option 'betas': found '{}'; expected numbers below 1", value));
+           return invalidOption("betas", fmt::format("found '{}'; expected numbers below 1", value));
          return {};
        }},
       {"eps", [&] { return setNumber(o.eps, 0, kHuge); }},
@@ -158,7 +158,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        [&]() -> Status {
          SS_TRY(setChoice(o.subnormals, {"keep", "flush"}));
          if (o.subnormals == "flush" && !canFlushSubnormals())
-           return invalid("option 'subnormals': flush; this processor cannot; expected keep");
+           return invalidOption("subnormals", "flush; this processor cannot; expected keep");
          return {};
        }},
       {"device",
@@ -202,8 +202,8 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        [&]() -> Status {
          if (value != "auto" && value != "dynamic" && value != "off")
            if (const auto factor = parseNumber(name, value, 0, kHuge); !factor || *factor == 0)
-             return invalid(
-                 fmt::format("option 'loss-scale': found '{}'; expected auto, dynamic, off or a number above 0", value));
+             return invalidOption("loss-scale",
+                                  fmt::format("found '{}'; expected auto, dynamic, off or a number above 0", value));
          o.lossScale = value;
          return {};
        }},
@@ -246,7 +246,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"attention.patterns",
        [&]() -> Status {
          if (const auto patterns = attentionPatterns(std::string(value)); !patterns)
-           return fail(patterns.error().code, fmt::format("option 'attention.patterns': {}", patterns.error().message));
+           return failOption(patterns.error().code, "attention.patterns", patterns.error().message);
          return {};
        }},
       {"variants.bytes", [&] { return setBytes(o.variantBytes, kMax); }},
@@ -293,14 +293,14 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"long.ms", [&] { return setWhole(o.longMs, 0, 1 << 30); }},
   };
   const auto info = std::find_if(table.begin(), table.end(), [&](const OptionInfo& i) { return i.name == name; });
-  if (info == table.end()) return invalid(fmt::format("option '{}': unknown; `stepscope options` lists them", name));
+  if (info == table.end()) return invalidOption(name, "unknown; `stepscope options` lists them");
   if (name == "plugin" || name.starts_with("plugin.")) {
     // A registry knows its plugins from its beginning to its end.
     if (value != info->defaultValue)
-      return invalid(fmt::format(
-          "option '{}': found '{}'; the session was opened with '{}', which stays; expected it before a model is "
-          "opened: --plugin, or the environment ({})",
-          name, value, info->defaultValue, environmentName(name)));
+      return invalidOption(
+          name, fmt::format("found '{}'; the session was opened with '{}', which stays; expected it before a model is "
+                            "opened: --plugin, or the environment ({})",
+                            value, info->defaultValue, environmentName(name)));
     o.added[std::string(name)] = std::string(value);
   } else if (name.starts_with("pass.")) {
     SS_ASSIGN(o.passes[std::string(name.substr(5))], parseToggle(name, value));
@@ -319,13 +319,13 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
 
 Status checkOptions(const TrainOptions& o) {
   if (!o.lossGraph.empty() && !o.lossFn.empty())
-    return invalid(fmt::format("option 'loss-graph': loss-fn is '{}'; expected one of the two", o.lossFn));
-  if (o.nesterov && o.momentum == 0) return invalid("option 'nesterov': momentum is 0; expected momentum above 0");
+    return invalidOption("loss-graph", fmt::format("loss-fn is '{}'; expected one of the two", o.lossFn));
+  if (o.nesterov && o.momentum == 0) return invalidOption("nesterov", "momentum is 0; expected momentum above 0");
   if (o.nesterov && o.optimizer != "sgd")
-    return invalid(fmt::format("option 'nesterov': optimizer is '{}'; expected sgd", o.optimizer));
+    return invalidOption("nesterov", fmt::format("optimizer is '{}'; expected sgd", o.optimizer));
   if (o.momentum != 0 && o.optimizer != "sgd")
-    return invalid(fmt::format("option 'momentum': optimizer is '{}'; expected sgd; hint: adam's decay rates are --betas",
-                               o.optimizer));
+    return invalidOption("momentum",
+                         fmt::format("optimizer is '{}'; expected sgd; hint: adam's decay rates are --betas", o.optimizer));
   return {};
 }
 

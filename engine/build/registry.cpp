@@ -49,7 +49,7 @@ Status RegistryBuilder::addOption(const OptionInfo& option) {
   const auto& list = registry_->options_;
   if (std::any_of(list.begin(), list.end(), [&](const OptionInfo& other) { return other.name == option.name; }) ||
       option.name.starts_with("pass."))
-    return invalid(fmt::format("option '{}': the name is taken; expected another", option.name));
+    return invalidOption(option.name, "the name is taken; expected another");
   registry_->options_.push_back(option);
   return {};
 }

@@ -153,8 +153,7 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
     choices.push_back(std::move(choice));
   }
   if (train && !trainMatched)
-    return invalid(
-        fmt::format("option 'train': '{}' matches no initializer; `stepscope inspect` lists them", options.train));
+    return invalidOption("train", fmt::format("'{}' matches no initializer; `stepscope inspect` lists them", options.train));
   return choices;
 }
 

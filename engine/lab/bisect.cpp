@@ -34,7 +34,7 @@ class Bisection {
 
   Result<BisectReport> run() {
     if (!(question_.tolerance >= 0 && question_.tolerance < 1))
-      return invalid(fmt::format("option 'tolerance': found {}; expected a number between 0 and 1", question_.tolerance));
+      return invalidOption("tolerance", fmt::format("found {}; expected a number between 0 and 1", question_.tolerance));
     report_.step = subject_.start.counters.step;
     report_.batch = toUtf8(subject_.batch.label);
     report_.tolerance = question_.tolerance;
@@ -89,11 +89,11 @@ class Bisection {
     for (const auto& [name, value] : question_.reference) {
       const auto known = std::ranges::find(table(), name, &OptionInfo::name);
       if (known == table().end())
-        return fail(ErrorCode::kNotFound,
-                    fmt::format("option '{}': no such option; expected one of `stepscope options`", name));
+        return failOption(ErrorCode::kNotFound, name, "no such option; expected one of `stepscope options`");
       if (!isOptimisation(name))
-        return invalid(fmt::format(
-            "option 'reference': '{}' changes what is computed; expected options that change how, such as kernels", name));
+        return invalidOption(
+            "reference",
+            fmt::format("'{}' changes what is computed; expected options that change how, such as kernels", name));
       SS_TRY(applySetting(options, name, value, "bisect", table()));
     }
     SS_TRY(checkOptions(options));

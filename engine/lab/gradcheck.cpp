@@ -198,10 +198,10 @@ class Check {
       wanted_[plan.instructionOf(id)] = id;
     }
     if (!wanted_.empty()) return {};
-    return fail(ErrorCode::kNotFound,
-                fmt::format("option 'node': none of {} nodes that a gradient flows through is meant; expected a part of a "
-                            "name, an op or a module path, as `stepscope inspect` lists them",
-                            flows));
+    return failOption(ErrorCode::kNotFound, "node",
+                      fmt::format("none of {} nodes that a gradient flows through is meant; expected a part of a "
+                                  "name, an op or a module path, as `stepscope inspect` lists them",
+                                  flows));
   }
 
   Status check(NodeId id) {

@@ -142,8 +142,8 @@ Result<snapshot::RecomputePoint> RecomputeAnalysis::whatIf(const std::vector<Rec
   total_ = 0;
   for (const RecomputeRequest& request : requests)
     if (request.apply && study_.occurrences(request.pattern) == 0)
-      return invalid(fmt::format(
-          "option 'recompute.plan': pattern '{}' is not in this graph; expected one of the candidates", request.pattern));
+      return invalidOption("recompute.plan", fmt::format("pattern '{}' is not in this graph; expected one of the candidates",
+                                                         request.pattern));
   SS_ASSIGN(const RecomputeChoice choice, study_.choose(requests, budget));
   SS_ASSIGN(const RecomputeEffect effect, study_.evaluate(choice));
   return describe(choice, effect, times);

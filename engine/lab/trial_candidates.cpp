@@ -91,18 +91,18 @@ Result<std::vector<TrialCandidate>> trialCandidates(const TrialBase& base, const
       SS_TRY(candidates.addChoices(info));
   }
   if (question.batches_size() > 0 && base.batchDimension.empty())
-    return invalid(
-        "option 'batches': the extents of all inputs are numbers, or come from --data; expected a batch that "
-        "can be changed");
+    return invalidOption("batches",
+                         "the extents of all inputs are numbers, or come from --data; expected a batch that "
+                         "can be changed");
   for (const std::int64_t batch : question.batches()) {
-    if (batch < 1) return invalid(fmt::format("option 'batches': found {}; expected extents from 1 on", batch));
+    if (batch < 1) return invalidOption("batches", fmt::format("found {}; expected extents from 1 on", batch));
     if (batch != base.batch) SS_TRY(candidates.add("dim", fmt::format("{}={}", base.batchDimension, batch), batch));
   }
   auto list = candidates.take();
   if (list.empty())
-    return fail(ErrorCode::kNotFound,
-                fmt::format("option 'only': '{}' matches none of {} candidates, such as pass.cse=off or threads=1",
-                            question.only(), candidates.offered()));
+    return failOption(ErrorCode::kNotFound, "only",
+                      fmt::format("'{}' matches none of {} candidates, such as pass.cse=off or threads=1", question.only(),
+                                  candidates.offered()));
   return list;
 }
 

@@ -193,7 +193,7 @@ Result<PluginWish> pluginWish(const std::map<std::string, std::string>& settings
   wish.folders = partsOf(value("plugin.path"));
   const std::string check = value("plugin.check");
   if (!check.empty() && check != "on" && check != "off")
-    return invalid(fmt::format("option 'plugin.check': found '{}'; expected on or off", check));
+    return invalidOption("plugin.check", fmt::format("found '{}'; expected on or off", check));
   wish.check = check == "on";
   return wish;
 }

@@ -12,8 +12,7 @@ Result<SampleRate> parseSampleRate(std::string_view option, std::string_view tex
   SampleRate rate{SampleRate::Kind::kEvery, 0};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate.every);
   if (error != std::errc() || end != text.data() + text.size() || rate.every < 1)
-    return invalid(
-        fmt::format("option '{}': found '{}'; expected off, auto or a whole number of steps from 1", option, text));
+    return invalidOption(option, fmt::format("found '{}'; expected off, auto or a whole number of steps from 1", text));
   return rate;
 }
 

@@ -19,10 +19,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 tl::unexpected<Error> badEntry(std::string_view entry, std::string_view found) {
-  return invalid(
-      fmt::format("option 'recompute.plan': entry '{}' has {}; expected PATTERN:1:COUNT (COUNT -1 = all), or "
-                  "PATTERN:0:COUNT to leave it",
-                  entry, found));
+  return invalidOption("recompute.plan", fmt::format("entry '{}' has {}; expected PATTERN:1:COUNT (COUNT -1 = all), or "
+                                                     "PATTERN:0:COUNT to leave it",
+                                                     entry, found));
 }
 
 void describePatterns(const StashReport& report, PassResult& result) {

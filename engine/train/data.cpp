@@ -282,7 +282,7 @@ Result<SyntheticExtents> syntheticExtents(const Graph& graph, const std::vector<
   }
   const SyntheticDims dims(graph, fed, options.dims, fitted);
   if (!dims.unused().empty())
-    return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
+    return failOption(ErrorCode::kNotFound, "dim", fmt::format("no input has a dimension '{}'", dims.unused().front()));
   SyntheticExtents extents{{}, dims.notes()};
   for (const ValueId id : fed) {
     SS_ASSIGN(extents.inputs[graph.value(id).name], extentsOf(graph.value(id), dims));
@@ -350,8 +350,8 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   for (const auto& [name, value] : options.pad) {
     const ValueId id = graph.findValue(name);
     if (!id || graph.value(id).role != ValueRole::kInput)
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("option 'pad': '{}' is no input of the model; `stepscope inspect` lists them", name));
+      return failOption(ErrorCode::kNotFound, "pad",
+                        fmt::format("'{}' is no input of the model; `stepscope inspect` lists them", name));
   }
   if (!options.data.empty()) return openFiles(graph, options);
   std::vector<ValueId> fed;

@@ -78,7 +78,7 @@ Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::functio
                                         const BatchFeed::Open& from) {
   if (plans_.made() && plans_.stepper().inStep())
     return invalid("evaluate: a step is begun; expected a place between two steps: finish it or go to its start");
-  if (batches < 0) return invalid(fmt::format("option 'batches': found {}; expected 1 or more, or 0 for all", batches));
+  if (batches < 0) return invalidOption("batches", fmt::format("found {}; expected 1 or more, or 0 for all", batches));
   BuildRequest request = request_();
   const TrainOptions options = request.options;
   SS_TRY(checkOptions(options));

@@ -72,8 +72,8 @@ Status Session::build() {
   takePending();
   SS_TRY(checkOptions(options_));
   if (options_.distributed != "off" && !context_.ranks)
-    return unsupported(fmt::format("option 'distributed': {}; expected off here; hint: `stepscope train` runs ranks",
-                                   options_.distributed));
+    return failOption(ErrorCode::kUnsupported, "distributed",
+                      fmt::format("{}; expected off here; hint: `stepscope train` runs ranks", options_.distributed));
   SS_TRY(trained_.beginWhereAsked(true));
   context_.log.beginBuild();
   context_.notes = StepNotes(options_);

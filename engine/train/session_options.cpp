@@ -28,10 +28,10 @@ Status Session::setOptions(TrainOptions options) {
 // Loops are written out when the file is opened.
 Status Session::openAgain(std::int64_t loopIterations) {
   if (built())
-    return invalid(
-        fmt::format("option 'loop.max_iterations': {}; the model was opened with {}, which stays once it is built; "
-                    "hint: open it again",
-                    loopIterations, plans_.model()->load.loopIterations));
+    return invalidOption("loop.max_iterations",
+                         fmt::format("{}; the model was opened with {}, which stays once it is built; "
+                                     "hint: open it again",
+                                     loopIterations, plans_.model()->load.loopIterations));
   LoadOptions load = plans_.model()->load;
   load.loopIterations = loopIterations;
   const ImportedModel& before = *plans_.model();

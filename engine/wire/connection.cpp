@@ -150,12 +150,7 @@ void Connection::sendError(std::uint64_t id, const Error& error) {
   snapshot::Response response;
   response.mutable_error()->set_code(std::string(errorCodeName(error.code)));
   response.mutable_error()->set_message(toUtf8(error.message));
-  // Errors of options begin with the one that is at fault.
-  constexpr std::string_view kOption = "option '";
-  if (const std::string_view message = error.message; message.starts_with(kOption)) {
-    const std::string_view rest = message.substr(kOption.size());
-    response.mutable_error()->set_setting(toUtf8(std::string(rest.substr(0, rest.find('\'')))));
-  }
+  response.mutable_error()->set_setting(toUtf8(error.option));
   send(id, std::move(response), true);
 }
 

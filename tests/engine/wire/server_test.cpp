@@ -347,6 +347,40 @@ const snapshot::Response* answer(const Conversation& conversation, std::uint64_t
   return &none;
 }
 
+// The window puts the error beside the field of the setting.
+TEST(Worker, SaysWhichSettingIsAtFault) {
+  const auto model = testing::languageModel();
+  std::string bytes = hello(1) + request(2, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
+  const auto configure = [&bytes](std::uint64_t id, std::vector<std::pair<std::string, std::string>> settings) {
+    bytes += request(id, [&](auto& r) {
+      for (const auto& [name, value] : settings) {
+        auto* setting = r.mutable_configure()->add_settings();
+        setting->set_name(name);
+        setting->set_value(value);
+      }
+    });
+  };
+  configure(3, {{"lr", "fast"}});
+  configure(4, {{"set", "recompute.budget=much"}});
+  configure(5, {{"no such option", "1"}});
+  configure(6, {{"momentum", "0.9"}, {"optimizer", "adamw"}});
+  bytes += request(61, [](auto& r) { r.mutable_build(); });
+  configure(7, {{"dim", "no_such_dimension=2"}});
+  bytes += request(8, [](auto& r) { r.mutable_build(); });
+  configure(9, {{"data", "/no/such/file.npz"}});
+  bytes += request(10, [](auto& r) { r.mutable_build(); });
+  const Conversation c = talk(bytes);
+  const auto setting = [&c](std::uint64_t id) { return answer(c, id)->error().setting(); };
+  EXPECT_EQ(setting(3), "lr");
+  EXPECT_EQ(setting(4), "recompute.budget");
+  EXPECT_EQ(setting(5), "no such option");
+  // They are judged together, when they are set or built.
+  EXPECT_EQ(answer(c, 6)->has_error() ? setting(6) : setting(61), "momentum") << answer(c, 61)->ShortDebugString();
+  EXPECT_EQ(setting(8), "dim") << answer(c, 8)->ShortDebugString();
+  EXPECT_TRUE(answer(c, 10)->has_error()) << answer(c, 10)->ShortDebugString();
+  EXPECT_EQ(setting(10), "") << "a file is at fault: " << answer(c, 10)->ShortDebugString();
+}
+
 TEST(Worker, JudgesRecomputeAndAppliesIt) {
   std::string bytes = openedAndBuilt();
   bytes += request(5, [](auto& r) { r.mutable_recompute(); });
