@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/tensor.h"
+
 namespace stepscope {
 
 // Elements of each part. `ranks` >= 1.
@@ -17,5 +19,8 @@ constexpr std::int64_t partFilled(std::int64_t elements, std::int64_t rank, std:
   const std::int64_t length = partLength(elements, ranks);
   return std::clamp<std::int64_t>(elements - rank * length, 0, length);
 }
+
+// Part `rank` of a tensor of numbers in memory of the host, as a tensor of one axis.
+Tensor rankPart(const Tensor& whole, std::int64_t rank, std::int64_t ranks);
 
 }  // namespace stepscope

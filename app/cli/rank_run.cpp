@@ -125,7 +125,8 @@ Status RankRun::begin(const Session& session) {
 
 // All numbers are compared first, then the first parameter that makes the difference is looked for.
 Status RankRun::sameParameters(const Session& session, std::int64_t step) {
-  const auto named = session.trained().named(false);
+  auto named = session.trained().named(false);
+  std::erase_if(named, [&](const auto& parameter) { return session.trained().isPart(parameter.first); });
   std::vector<double> mine, all;
   for (const auto& [name, tensor] : named) mine.push_back(tensor.dtype == DType::kString ? 0.0 : fingerprint(tensor));
   SS_TRY(ranks_->gather({"parameters", step}, mine, all));

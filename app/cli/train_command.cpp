@@ -36,7 +36,7 @@ struct TrainArguments {
   std::vector<std::string> fetch;
   bool json = false;
   // Ranks whose rank 0 writes a file of --save, or of --dump-grads: where they keep parts, what is in it comes from all.
-  bool savesTogether = false, dumpsTogether = false;
+  bool savesTogether = false, dumpsTogether = false, wholeParameters = false;
   SharedOptions shared;
 };
 
@@ -271,6 +271,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   together = nullptr;
   if (failed && done < options.steps && reserveIsSpent())
     failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
+  if (failed && a.wholeParameters) failed = session->trained().bringTogether();
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
   if (failed && (done > 0 || options.steps == 0)) {
     const bool sends = ranks && !ranks->leads() && a.savesTogether && session->trained().keepsParts();
@@ -314,6 +315,7 @@ Status trainTogether(TrainArguments& a) {
   SS_ASSIGN(const auto ranks, RankRun::join(options));
   a.savesTogether = ranks && !a.save.empty();
   a.dumpsTogether = ranks && !a.dumpGrads.empty() && options.rankShard != "off";
+  a.wholeParameters = ranks && options.rankShard == "parameters" && !(a.dumpParams.empty() && a.exportInference.empty());
   if (!ranks) return train(a, Output(a.json), std::move(options), nullptr);
   if (!ranks->leads()) leaveOutputToTheFirst(a);
   Status run = train(a, Output(a.json), std::move(options), ranks.get());

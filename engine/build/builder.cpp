@@ -279,7 +279,7 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     auto updates = optimizerGraphOf(options, model_->registry, log_);
     if (!updates) return phase.fail(updates.error());
     OptimizerRanks ranks{step.request.rank, step.request.ranks, step.request.keepGradients, {}};
-    if (ranks.size > 1) ranks.ready = readyOrder(model_->graph, graph, step.trained);
+    if (ranks.size > 1) ranks.uses = parameterUses(model_->graph, graph, step.trained);
     if (options.distributed == "off" && options.rankShard != "off")
       log_.warn("option_without_effect",
                 fmt::format("option 'ranks.shard': {}; this process trains alone", options.rankShard));

@@ -8,21 +8,27 @@
 
 namespace stepscope {
 
-std::vector<std::size_t> readyOrder(const Graph& imported, const Graph& graph, const std::vector<ValueId>& trained) {
-  std::map<std::string, std::size_t> firstUse;
+std::vector<ParameterUse> parameterUses(const Graph& imported, const Graph& graph, const std::vector<ValueId>& trained) {
+  std::map<std::string, ParameterUse> found;
   std::size_t position = 0;
   for (const NodeId id : imported.order()) {
     for (const ValueId input : imported.node(id).inputs)
-      if (input) firstUse.try_emplace(imported.value(input).name, position);
+      if (input)
+        found.try_emplace(imported.value(input).name, ParameterUse{position, position}).first->second.last = position;
     ++position;
   }
-  const auto useOf = [&](std::size_t i) {
-    const auto found = firstUse.find(graph.value(trained[i]).name);
-    return found == firstUse.end() ? std::numeric_limits<std::size_t>::max() : found->second;
-  };
-  std::vector<std::size_t> order(trained.size());
+  std::vector<ParameterUse> uses;
+  for (const ValueId id : trained) {
+    const auto use = found.find(graph.value(id).name);
+    uses.push_back(use == found.end() ? ParameterUse{0, position} : use->second);
+  }
+  return uses;
+}
+
+std::vector<std::size_t> readyOrder(const std::vector<ParameterUse>& uses) {
+  std::vector<std::size_t> order(uses.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return useOf(a) > useOf(b); });
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return uses[i].first; });
   return order;
 }
 

@@ -8,10 +8,19 @@
 
 namespace stepscope {
 
-// Indices of `trained` in the order in which their gradients are ready: the backward phase comes to the parameter last that
-// the forward phase reads first. It is read off the imported graph, in whose initializers parameters are found by the names
-// that they have in `graph`: that is the same on all ranks, while passes decide by the batch.
-std::vector<std::size_t> readyOrder(const Graph& imported, const Graph& graph, const std::vector<ValueId>& trained);
+// Between which nodes of the imported graph, counted in its order, a parameter is read. One that no node reads there: from
+// the first to behind the last one.
+struct ParameterUse {
+  std::size_t first = 0, last = 0;
+};
+
+// Of each of `trained`, found by the name that it has in `graph`. The imported graph is the same on all ranks, while passes
+// decide by the batch.
+std::vector<ParameterUse> parameterUses(const Graph& imported, const Graph& graph, const std::vector<ValueId>& trained);
+
+// Indices of parameters in the order in which their gradients are ready: the backward phase comes to the parameter last that
+// the forward phase reads first.
+std::vector<std::size_t> readyOrder(const std::vector<ParameterUse>& uses);
 
 // Indices of parameters.
 using GradientBucket = std::vector<std::size_t>;

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "engine/build/gradient_buckets.h"
 #include "engine/build/master_weights.h"
 #include "engine/build/name_pattern.h"
+#include "engine/build/parameter_parts.h"
 #include "engine/ops/op_def.h"
 #include "kernels/rank_part.h"
 
@@ -24,6 +26,11 @@ class Emitter {
 
   Result<OptimizerReport> run(const std::vector<ValueId>& trained, std::vector<ValueId> gradients) {
     if (parts()) SS_TRY(checkParts(trained, gradients));
+    ready_ = readyOrder(ranks_.uses);
+    SharedOut sharedOut;
+    if (parameterParts()) {
+      SS_ASSIGN(sharedOut, shareOut(trained, gradients));
+    }
     for (const ParameterGroup& group : o_.groups) {
       SS_ASSIGN(NamePattern pattern, NamePattern::compile("group", group.regex));
       patterns_.push_back(std::move(pattern));
@@ -44,7 +51,8 @@ class Emitter {
     if (!gradientParts()) SS_TRY(exchange(trained, gradients));
     report_.averaged = gradients;
     if (parts() && ranks_.keepGradients) {
-      SS_ASSIGN(report_.averaged, gather(trained, trained, gradients, "gradients", ".gradient_mean"));
+      const std::vector<ValueId> like = parameterParts() ? std::vector<ValueId>(trained.size()) : trained;
+      SS_ASSIGN(report_.averaged, gather(trained, like, gradients, "gradients", ".gradient_mean"));
     }
     ValueId scale;
     if (needsNorm()) {
@@ -52,12 +60,16 @@ class Emitter {
     }
     // In front of all updates: a kernel that may fail behind one that writes state makes steps keep copies of that state.
     for (std::size_t i = 0; parts() && i < trained.size(); ++i)
-      if (gradients[i]) {
+      if (gradients[i] && !parameterParts()) {
         SS_ASSIGN(weightParts_[trained[i]], partOf(trained[i], writtenByForward(trained[i])));
       }
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i]) SS_TRY(update(trained[i], gradients[i], scale));
-    if (parts()) SS_TRY(joinParameters(trained));
+    if (parts() && !parameterParts()) SS_TRY(joinParameters(trained));
+    if (parameterParts()) {
+      for (const BackwardCollective& sum : sent_) sharedOut.backward.push_back(sum);
+      orderCollectives(graph_, sharedOut.forward, std::move(sharedOut.backward));
+    }
     return std::move(report_);
   }
 
@@ -97,8 +109,9 @@ class Emitter {
     ValueType type = graph_.value(parameter).type;
     if (roundsStochastically(o_, type.dtype)) type.dtype = DType::kF32;
     if (part) {
-      type.shape = Shape{Dim(partLength(elementCount(*knownDims(*type.shape)), ranks_.size))};
-      report_.parts[parameterName + suffix] = parameterName;
+      const Dims whole = wholeDims(parameter);
+      type.shape = Shape{Dim(partLength(elementCount(whole), ranks_.size))};
+      report_.parts[parameterName + suffix] = whole;
     }
     return graph_.addValue(parameterName + suffix, type, ValueRole::kState);
   }
@@ -115,8 +128,16 @@ class Emitter {
   }
 
   bool parts() const { return ranks_.size > 1 && o_.rankShard != "off"; }
-  bool gradientParts() const { return parts() && o_.rankShard == "gradients"; }
-  std::string nextName(const std::string& parameter) const { return parameter + (parts() ? ".next_part" : ".next"); }
+  bool parameterParts() const { return parts() && o_.rankShard == "parameters"; }
+  bool gradientParts() const { return parts() && o_.rankShard != "optimizer"; }
+  std::string nextName(const std::string& parameter) const {
+    return parameter + (parts() && !parameterParts() ? ".next_part" : ".next");
+  }
+  // The extents of a parameter, also where it is a part.
+  Dims wholeDims(ValueId parameter) const {
+    const auto shared = report_.parts.find(graph_.value(parameter).name);
+    return shared == report_.parts.end() ? *knownDims(*graph_.value(parameter).type.shape) : shared->second;
+  }
   Attributes rankAttributes() const { return {{"rank", std::int64_t{ranks_.rank}}, {"ranks", std::int64_t{ranks_.size}}}; }
 
   Status checkParts(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) const {
@@ -135,9 +156,27 @@ class Emitter {
     return {};
   }
 
+  // Parameters become parts.
+  Result<SharedOut> shareOut(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) {
+    std::vector<bool> shared(trained.size(), false);
+    for (std::size_t i = 0; i < trained.size(); ++i) {
+      if (!gradients[i]) continue;
+      const std::string& name = graph_.value(trained[i]).name;
+      if (writer(trained[i]) != graph_.stateUpdates.end())
+        return failOption(ErrorCode::kUnsupported, "ranks.shard",
+                          fmt::format("parameters; the forward pass writes parameter '{}' (an Embedding with max_norm), of "
+                                      "which a rank has a part; expected off, optimizer or gradients",
+                                      name));
+      shared[i] = true;
+      report_.parts[name] = wholeDims(trained[i]);
+      weightParts_[trained[i]] = trained[i];
+    }
+    return shareOutParameters(graph_, inference_, trained, shared, ranks_.uses, ranks_.rank, ranks_.size, o_.rankBucket);
+  }
+
   // The mean over the ranks, or this rank's part of it, takes the place of the gradients.
   Status exchange(const std::vector<ValueId>& trained, std::vector<ValueId>& gradients) {
-    for (const GradientBucket& bucket : gradientBuckets(graph_, gradients, ranks_.ready, o_.rankBucket)) {
+    for (const GradientBucket& bucket : gradientBuckets(graph_, gradients, ready_, o_.rankBucket)) {
       std::vector<ValueId> inputs;
       std::vector<std::string> outputs;
       for (const std::size_t i : bucket) {
@@ -150,6 +189,9 @@ class Emitter {
                                        parts() ? "ReduceScatter" : "AllReduce", std::move(inputs), std::move(outputs),
                                        gradientParts() ? Phase::kBackward : Phase::kOptimizer, {}, std::move(attrs)));
       for (std::size_t k = 0; k < bucket.size(); ++k) gradients[bucket[k]] = means[k];
+      std::size_t first = std::numeric_limits<std::size_t>::max();
+      for (const std::size_t i : bucket) first = std::min(first, ranks_.uses[i].first);
+      sent_.push_back({graph_.value(means[0]).producer, first, false});
     }
     return {};
   }
@@ -158,20 +200,29 @@ class Emitter {
     return fmt::format("{} of {} parameters from {}", what, bucket.size(), graph_.value(trained[bucket[0]]).name);
   }
 
-  // The parts of all ranks with the extents of `like`; nothing where a part is invalid.
+  // The parts of all ranks with the extents of `like`, or of the parameter where that is invalid; nothing where a part is.
   Result<std::vector<ValueId>> gather(const std::vector<ValueId>& trained, const std::vector<ValueId>& like,
                                       const std::vector<ValueId>& parts, const char* what, const char* suffix) {
     std::vector<ValueId> whole(parts.size());
-    for (const GradientBucket& bucket : gradientBuckets(graph_, parts, ranks_.ready, o_.rankBucket / ranks_.size)) {
+    for (const GradientBucket& bucket : gradientBuckets(graph_, parts, ready_, o_.rankBucket / ranks_.size)) {
       std::vector<ValueId> inputs;
       std::vector<std::string> outputs;
+      Attributes attrs = rankAttributes();
+      std::vector<std::int64_t> extents;
       for (const std::size_t i : bucket) {
-        inputs.push_back(like[i]);
         outputs.push_back(graph_.value(trained[i]).name + suffix);
+        if (like[i]) {
+          inputs.push_back(like[i]);
+          continue;
+        }
+        const Dims dims = wholeDims(trained[i]);
+        extents.push_back(static_cast<std::int64_t>(dims.size()));
+        extents.insert(extents.end(), dims.begin(), dims.end());
       }
+      if (inputs.empty()) attrs.set("extents", extents);
       for (const std::size_t i : bucket) inputs.push_back(parts[i]);
       SS_ASSIGN(const auto made, emit(bucketName(what, bucket, trained) + ", whole", kInternalDomain, "AllGather",
-                                      std::move(inputs), std::move(outputs), Phase::kOptimizer, {}, rankAttributes()));
+                                      std::move(inputs), std::move(outputs), Phase::kOptimizer, {}, std::move(attrs)));
       for (std::size_t k = 0; k < bucket.size(); ++k) whole[bucket[k]] = made[k];
     }
     return whole;
@@ -388,7 +439,7 @@ class Emitter {
       next = rounded[0];
       onlyWhereFinite(next);
     }
-    if (parts())
+    if (parts() && !parameterParts())
       nextParts_[parameter] = next;
     else
       setNext(parameter, next);
@@ -424,6 +475,8 @@ class Emitter {
   const OptimizerGraph* updates_;
   const OptimizerRanks& ranks_;
   OptimizerReport report_;
+  std::vector<std::size_t> ready_;          // in which order gradients come
+  std::vector<BackwardCollective> sent_;    // what sends them
   std::map<ValueId, ValueId> weightParts_;  // by parameter: this rank's part of it
   std::map<ValueId, ValueId> nextParts_;    // by parameter: the next version of this rank's part
   std::vector<ValueId> squares_;            // of the accumulated gradients

@@ -14,7 +14,9 @@
 // parameter; AllReduce adds up the squares for clipping; AllGather nodes at the end bring the parts together over the
 // parameter. With `optimizer` the gradients of a round are accumulated whole, and travel at its end. With `gradients` they
 // travel in every micro step, as soon as those of a bucket are there (engine/plan/plan.cpp puts them so), and only the part
-// is accumulated. Optimizers that look at a whole parameter are refused: lamb, and graphs of one.
+// is accumulated. With `parameters` that is so too, and parameters themselves are parts, which are gathered where a phase
+// reads them (parameter_parts.h): no RankPart, and nothing to gather at the end. Optimizers that look at a whole parameter
+// are refused: lamb, and graphs of one.
 //
 // Passes over memory: an update reads parameter, gradient and moments once and writes the results over them; the factor of
 // clipping is one of its inputs, so nothing scales the gradients. Accumulating joins a gradient to the sum of its round and
@@ -28,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/build/gradient_buckets.h"
 #include "engine/build/optimizer_graph.h"
 #include "engine/build/options.h"
 #include "engine/ir/graph.h"
@@ -50,14 +53,14 @@ struct OptimizerReport {
   std::vector<ValueId> accumulated;  // per trained value: its gradient on this rank, before clipping
   // The same averaged over the ranks, where there are several. Whole, unless ranks keep parts and nobody asked for it.
   std::vector<ValueId> averaged;
-  std::map<std::string, std::string> parts;  // state of which this rank has its part: the parameter that it goes with
+  std::map<std::string, Dims> parts;  // state of which this rank has its part: the extents of the whole
 };
 
 // The processes that train together, as one of them sees them.
 struct OptimizerRanks {
   int rank = 0, size = 1;
   bool keepGradients = false;      // whole ones, where ranks have parts of them
-  std::vector<std::size_t> ready;  // in which order gradients come, as indices of `trained`; of one process empty
+  std::vector<ParameterUse> uses;  // of each of `trained` in the imported graph; of one process empty
 };
 
 // `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an

@@ -149,9 +149,9 @@ std::vector<OptionInfo> plainOptions() {
       {"ranks.shard",
        "off",
        "what each rank keeps its part of alone, in place of a copy on all: optimizer = optimizer state (ZeRO 1), gradients "
-       "= "
-       "sums of gradients besides, which then travel in every micro step (ZeRO 2)",
-       {"off", "optimizer", "gradients"}},
+       "= sums of gradients besides, which then travel in every micro step (ZeRO 2), parameters = parameters besides, which "
+       "are gathered where the forward and the backward phase read them (ZeRO 3)",
+       {"off", "optimizer", "gradients", "parameters"}},
       {"ranks.timeout", "600", "seconds that a rank may let the others wait before they give up", {}},
       {"deterministic",
        "run",

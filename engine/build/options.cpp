@@ -191,7 +191,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"ranks.check", [&] { return setToggle(o.rankCheck); }},
       {"ranks.shard",
        [&] {
-         return setChoice(o.rankShard, {"off", "optimizer", "gradients"});
+         return setChoice(o.rankShard, {"off", "optimizer", "gradients", "parameters"});
        }},
       {"ranks.timeout", [&] { return setNumber(o.rankTimeout, 0.1, 1e6); }},
       {"master-weights",

@@ -26,6 +26,16 @@ Result<std::unique_ptr<SideStep>> SideStep::make(const SideSubject& subject) {
   const Builder builder(subject.model, side->context_.log);
   std::vector<Stage> stages, bound;
   SS_ASSIGN(auto step, builder.build(std::move(request), stages));
+  for (const ValueId id : step->trained) {
+    const Value& parameter = step->graph.value(id);
+    const auto held = subject.start.tensors.find(parameter.name);
+    const auto dims = parameter.type.shape ? knownDims(*parameter.type.shape) : std::nullopt;
+    if (held != subject.start.tensors.end() && dims && held->second.dims() != *dims)
+      return unsupported(
+          fmt::format("a step beside the run: parameter '{}' is {} here; expected {}; hint: with "
+                      "ranks.shard=parameters a rank has its part alone",
+                      parameter.name, dimsText(held->second.dims()), dimsText(*dims)));
+  }
   const Signature signature = signatureOf(subject.batch, step->keptRows);
   SS_ASSIGN(auto variant, builder.specialise(std::move(step), signature, "a step beside the run", bound));
   SS_ASSIGN(side->stepper_, Stepper::bind(std::move(variant), side->context_));

@@ -78,8 +78,9 @@ class Planner {
       plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
   }
 
-  // Collectives of the backward phase as soon as what they send is there, so that it need not be kept; one after another in
-  // graph order, which is the same on all ranks, while the order of the nodes around them may differ.
+  // Collectives of the backward phase as soon as what they send is there, so that it need not be kept; those that send state
+  // stay in front of their first reader, so that what they bring need not be. One after another in graph order, which is the
+  // same on all ranks, while the order of the nodes around them may differ.
   std::vector<NodeId> withEarlyCollectives(const std::vector<NodeId>& nodes) const {
     std::vector<NodeId> collectives, order;
     for (const NodeId id : nodes) {
@@ -92,9 +93,10 @@ class Planner {
     for (const NodeId id : nodes) missing.insert(id);
     std::size_t next = 0;
     const auto ready = [&](NodeId id) {
-      return std::ranges::none_of(graph_.node(id).inputs, [&](ValueId input) {
-        return input && graph_.value(input).producer && missing.contains(graph_.value(input).producer);
-      });
+      const auto producer = [&](ValueId input) { return input ? graph_.value(input).producer : NodeId{}; };
+      const std::vector<ValueId>& inputs = graph_.node(id).inputs;
+      return std::ranges::any_of(inputs, [&](ValueId input) { return producer(input).valid(); }) &&
+             std::ranges::none_of(inputs, [&](ValueId input) { return missing.contains(producer(input)); });
     };
     const auto put = [&](NodeId id) {
       order.push_back(id);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstring>
 
 #include "engine/data/safetensors.h"
 #include "kernels/rank_part.h"
@@ -51,24 +50,15 @@ Result<StateCounters> countersOf(const std::filesystem::path& path, const std::m
 // Parameters are kept in the type that option master-weights asks for, so a file may have them in another one.
 bool canBeRead(DType from, DType to) { return from == to || (isFloating(from) && isFloating(to)); }
 
-// Whether of this tensor of the file a part is taken: optimizer state of which the state has no whole already.
+// Whether of this tensor of the file a part is taken: optimizer state, unless the state has a whole already; parameters
+// where the state has a part.
 bool isCut(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state,
            const StatePart& part) {
-  const ValueId id = imported.findValue(name);
-  if (part.ranks == 1 || (id && imported.value(id).role == ValueRole::kInitializer)) return false;
+  if (part.ranks == 1) return false;
   const Tensor* present = state.find(name);
-  return !present || present->dims() != tensor.dims;
-}
-
-Tensor partOf(const Tensor& whole, const StatePart& part) {
-  const std::int64_t elements = whole.elements(), length = partLength(elements, part.ranks);
-  Tensor taken(whole.dtype(), {length});
-  const std::size_t size = dtypeSize(whole.dtype());
-  if (const std::int64_t filled = partFilled(elements, part.rank, part.ranks); filled > 0)
-    std::memcpy(taken.data(),
-                static_cast<const std::byte*>(whole.data()) + static_cast<std::size_t>(part.rank * length) * size,
-                static_cast<std::size_t>(filled) * size);
-  return taken;
+  if (present) return present->dims() != tensor.dims;
+  const ValueId id = imported.findValue(name);
+  return !id || imported.value(id).role != ValueRole::kInitializer;
 }
 
 Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state,
@@ -161,7 +151,7 @@ Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume,
     // Contents are read one tensor at a time.
     Tensor contents(entry.dtype, entry.dims);
     SS_TRY(file.read(entry, contents.view()));
-    if (isCut(name, entry, imported, state, part)) contents = partOf(contents, part);
+    if (isCut(name, entry, imported, state, part)) contents = rankPart(contents, part.rank, part.ranks);
     const Tensor* present = state.find(name);
     if (present && present->dtype() != contents.dtype()) contents = convertTensor(contents.view(), present->dtype());
     if (present)

@@ -16,7 +16,10 @@ Status RankCollectives::run(const Node& node, const KernelCall& call) {
                                  ranks.rank(), ranks.size()));
   }
   if (node.op == "ReduceScatter") return ranks.reduceScatter(place, call.inputs, call.outputs, average);
-  if (node.op == "AllGather") return ranks.allGather(place, call.inputs.subspan(call.inputs.size() / 2), call.outputs);
+  if (node.op == "AllGather") {
+    const std::size_t before = node.attrs.has("extents") ? 0 : call.inputs.size() / 2;
+    return ranks.allGather(place, call.inputs.subspan(before), call.outputs);
+  }
   return unsupported(
       fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter or AllGather", node.label()));
 }

@@ -10,6 +10,7 @@
 #include "engine/state/random_weights.h"
 #include "engine/step/step_alerts.h"
 #include "engine/step/stepper.h"
+#include "kernels/rank_part.h"
 
 namespace stepscope {
 
@@ -50,6 +51,11 @@ Status Stepper::makeExecutor() {
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
     const Value& value = graph.value({i});
     if (!value.alive || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
+    if (const auto whole = step().optimizer.parts.find(value.name); whole != step().optimizer.parts.end())
+      if (const Tensor* present = state.find(value.name); present && present->dims() == whole->second)
+        if (Status cut = state.set(value.name, rankPart(state.read(value.name), step().request.rank, step().request.ranks));
+            !cut)
+          return phase.fail(cut.error());
     if (auto tensor = state.obtain(value); !tensor) return phase.fail(tensor.error());
     if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
   }

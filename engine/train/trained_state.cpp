@@ -54,7 +54,9 @@ std::map<std::string, TensorView> TrainedState::named(bool optimizer) const {
   for (const ParameterChoice& parameter : plans_.parameters()) {
     const Value& value = plans_.valueOf(parameter);
     if (!isFloating(value.type.dtype)) continue;
-    if (context_.state.contains(value.name))
+    if (const auto whole = whole_.find(value.name); whole != whole_.end())
+      named[value.name] = whole->second.view();
+    else if (context_.state.contains(value.name))
       named[value.name] = context_.state.read(value.name).view();
     else if (value.data)
       named[value.name] = value.data->view();
@@ -70,16 +72,34 @@ bool TrainedState::keepsParts() const {
   return context_.ranks != nullptr && plans_.step() && !plans_.step()->optimizer.parts.empty();
 }
 
+bool TrainedState::isPart(const std::string& name) const {
+  return keepsParts() && plans_.step()->optimizer.parts.contains(name);
+}
+
+Status TrainedState::bringTogether() {
+  if (!keepsParts()) return {};
+  for (const ParameterChoice& parameter : plans_.parameters()) {
+    const std::string& name = plans_.valueOf(parameter).name;
+    if (!isPart(name)) continue;
+    Tensor whole;
+    if (context_.ranks->rank() == 0)
+      whole = Tensor(context_.state.find(name)->dtype(), plans_.step()->optimizer.parts.at(name));
+    const CollectivePlace place{fmt::format("state '{}'", name), context_.state.counters.step};
+    SS_TRY(context_.ranks->gatherToFirst(place, context_.state.read(name).view(), whole.view()));
+    if (context_.ranks->rank() == 0) whole_[name] = std::move(whole);
+  }
+  return {};
+}
+
 Status TrainedState::save(const std::filesystem::path& path) const {
   std::map<std::string, TensorView> named = this->named(true);
   if (!keepsParts()) return saveStateFile(path, named, context_.state.counters, properties_);
-  const std::map<std::string, std::string>& parts = plans_.step()->optimizer.parts;
+  const std::map<std::string, Dims>& parts = plans_.step()->optimizer.parts;
   const auto gather = [&](const std::string& name, const TensorView& whole) {
     const CollectivePlace place{fmt::format("state '{}'", name), context_.state.counters.step};
     return context_.ranks->gatherToFirst(place, context_.state.read(name).view(), whole);
   };
-  for (const auto& [name, parameter] : parts)
-    named[name] = {nullptr, context_.state.find(name)->dtype(), context_.state.find(parameter)->dims()};
+  for (const auto& [name, dims] : parts) named[name] = {nullptr, context_.state.find(name)->dtype(), dims};
   std::set<std::string> came;
   Tensor whole;
   Status written;
@@ -92,7 +112,7 @@ Status TrainedState::save(const std::filesystem::path& path) const {
                               return whole.view();
                             });
   // The others send all of them, whatever becomes of the file.
-  for (const auto& [name, parameter] : parts) {
+  for (const auto& [name, dims] : parts) {
     if (came.contains(name)) continue;
     if (context_.ranks->rank() == 0) whole = Tensor(named[name].dtype, named[name].dims);
     SS_TRY(gather(name, context_.ranks->rank() == 0 ? whole.view() : named[name]));

@@ -37,6 +37,10 @@ class TrainedState {
 
   PropertyBag& properties() { return properties_; }      // kept by save(); what a file has replaces its like
   Status save(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
+  // Whether ranks have parts of state (option ranks.shard); whether of this.
+  bool isPart(const std::string& name) const;
+  // A call of all ranks, after the last step: named() of rank 0 then has whole parameters.
+  Status bringTogether();
   // Whether ranks have parts of the optimizer state (option ranks.shard). save() is then a call of all of them: rank 0
   // writes the whole, one tensor at a time, and `path` is not looked at by the others.
   bool keepsParts() const;
@@ -57,8 +61,9 @@ class TrainedState {
   StateRing& ring_;
   const TrainOptions& options_;
   PropertyBag properties_;
-  std::optional<StateNames> loaded_;  // not compared with what is trained yet
-  std::string begunWith_;             // the file of start-state that was loaded
+  std::map<std::string, Tensor> whole_;  // of parameters of which this rank has a part
+  std::optional<StateNames> loaded_;     // not compared with what is trained yet
+  std::string begunWith_;                // the file of start-state that was loaded
 };
 
 }  // namespace stepscope

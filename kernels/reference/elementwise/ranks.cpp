@@ -44,9 +44,11 @@ Status reduceScatterAlone(const KernelSpec& spec, const KernelCall& call) {
 }
 
 Status allGatherAlone(const KernelSpec& spec, const KernelCall& call) {
-  const std::size_t count = call.inputs.size() / 2;
+  const bool alone = spec.attrs.has("extents");  // parts without what was there before
+  const std::size_t count = alone ? 0 : call.inputs.size() / 2;
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    const TensorView &before = call.inputs[i], &part = call.inputs[count + i], &y = call.outputs[i];
+    const TensorView &part = call.inputs[count + i], &y = call.outputs[i];
+    const TensorView before = alone ? TensorView() : call.inputs[i];
     if (y.dtype == DType::kString || y.dtype != part.dtype) return wrongType(spec, y.dtype);
     SS_ASSIGN(const PartBytes where, partBytes(spec, y, part));
     if (y.bytes() > 0 && y.data != before.data) {
@@ -73,7 +75,7 @@ Status allReduceAlone(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> rankKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"stepscope", "AllGather", reading<2, allGatherAlone>},
+      {"stepscope", "AllGather", reading<1, allGatherAlone>},
       {"stepscope", "AllReduce", reading<1, allReduceAlone>},
       {"stepscope", "RankPart", reading<1, rankPart>},
       {"stepscope", "ReduceScatter", reading<1, reduceScatterAlone>},

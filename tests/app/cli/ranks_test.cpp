@@ -133,7 +133,8 @@ TEST_P(WithParts, RanksComeToTheParametersOfOneProcess) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, WithParts,
-                         ::testing::Combine(::testing::Values(2, 4), ::testing::Values("optimizer", "gradients"),
+                         ::testing::Combine(::testing::Values(2, 4),
+                                            ::testing::Values("optimizer", "gradients", "parameters"),
                                             ::testing::Values("--optimizer sgd --lr 0.05 --momentum 0.9",
                                                               "--optimizer adamw --lr 0.01 --clip-grad-norm 0.05")));
 
@@ -144,7 +145,7 @@ TEST(RanksOfTheProgram, PartsAreSavedWholeAndGoOnWithAnotherNumberOfRanks) {
     const Answer answer = run(common + more, folder.path());
     EXPECT_EQ(answer.exitCode, 0) << answer.text;
   };
-  for (const std::string shard : {"optimizer", "gradients"}) {
+  for (const std::string shard : {"optimizer", "gradients", "parameters"}) {
     const std::string parts = "--distributed local --set ranks.shard=" + shard + " ";
     go("--steps 3 --ranks 4 --save " + here + "four " + parts);
     go("--steps 3 --ranks 4 --save " + here + "all --distributed local");
@@ -174,7 +175,7 @@ TEST(RanksOfTheProgram, PartsOfLowTypesStayTheSameOnAllRanks) {
   const TemporaryFolder folder;
   for (const char* options :
        {"--precision fp16 --set loss-scale=dynamic", "--precision bf16", "--precision bf16 --set master-weights=off"})
-    for (const char* shard : {"optimizer", "gradients"}) {
+    for (const char* shard : {"optimizer", "gradients", "parameters"}) {
       const Answer answer = run(kDigits + options +
                                     " --optimizer adamw --lr 0.01 --steps 4 --accumulate 2 --distributed local "
                                     "--ranks 3 --set ranks.check=on --set ranks.shard=" +
@@ -208,7 +209,7 @@ TEST(RanksOfTheProgram, CapacityPredictsWhatRanksTakeAndSend) {
   const TemporaryFolder folder;
   const std::string network = (folder.path() / "network.json").string();
   std::ofstream(network) << R"({"levels": [{"name": "here", "latency_ns": 20000, "bytes_per_second": 1e9}]})";
-  for (const char* shard : {"off", "optimizer", "gradients"}) {
+  for (const char* shard : {"off", "optimizer", "gradients", "parameters"}) {
     const std::string options = fmt::format(" --optimizer adamw --accumulate 2 --set ranks.shard={} --json", shard);
     const std::string model = SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz --threads 1";
     const Answer planned = run("capacity " + model + " --ranks 2..4 --network " + network + options, folder.path());
@@ -342,7 +343,8 @@ TEST_P(Killed, TheOthersEndWithATypedErrorAndNothingIsHalfWritten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rank, Killed,
-                         ::testing::Combine(::testing::Values(false, true), ::testing::Values("off", "gradients")));
+                         ::testing::Combine(::testing::Values(false, true),
+                                            ::testing::Values("off", "gradients", "parameters")));
 
 TEST(RanksOfTheProgram, AnInterruptEndsAllOfThemAfterTheSameStep) {
   const TemporaryFolder folder;

@@ -381,6 +381,9 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("RankPart_behind_the_end", "RankPart", {row}, 1, rank(2, 3));
   update("ReduceScatter", "ReduceScatter", {tensor, row}, 2, rank(0, 2));
   update("AllGather", "AllGather", {tensor, row, In::random({6}), In::random({3})}, 2, rank(1, 2));
+  Attributes parts = rank(1, 3);
+  parts.set("extents", std::vector<std::int64_t>{2, 3, 4, 1, 5, 0});
+  update("AllGather_of_parts", "AllGather", {In::random({4}), In::random({2}), In::random({1})}, 3, parts);
   update("SquareSum", "SquareSum", {tensor}, 1);
 }
 

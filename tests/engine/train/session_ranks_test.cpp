@@ -50,7 +50,7 @@ Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::
 }
 
 class SessionOfRanks : public ::testing::TestWithParam<const char*> {};  // what ranks keep parts of
-INSTANTIATE_TEST_SUITE_P(Parts, SessionOfRanks, ::testing::Values("off", "optimizer", "gradients"));
+INSTANTIATE_TEST_SUITE_P(Parts, SessionOfRanks, ::testing::Values("off", "optimizer", "gradients", "parameters"));
 
 TEST_P(SessionOfRanks, AStepThatIsWalkedAndReplayedSendsNothingTwice) {
   std::int64_t plainCount = 0, walkedCount = 0;

@@ -1,0 +1,199 @@
+#include "engine/build/parameter_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "engine/ops/op_def.h"
+#include "kernels/rank_part.h"
+
+namespace stepscope {
+namespace {
+
+class Sharer {
+ public:
+  Sharer(Graph& graph, Inference& inference, const std::vector<ValueId>& trained, const std::vector<bool>& shared,
+         const std::vector<ParameterUse>& uses, int rank, int ranks, std::int64_t bytes)
+      : graph_(graph),
+        inference_(inference),
+        trained_(trained),
+        shared_(shared),
+        uses_(uses),
+        rank_(rank),
+        ranks_(ranks),
+        bytes_(bytes) {}
+
+  Result<SharedOut> run() {
+    findReaders();
+    SS_TRY(takeParts());
+    SharedOut made;
+    std::vector<std::size_t> order(trained_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return uses_[i].first; });
+    for (const auto& bucket : bucketsOf(forward_, order)) {
+      SS_ASSIGN(const NodeId node, gather(bucket, Phase::kForward, ".whole"));
+      made.forward.push_back(node);
+    }
+    std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return uses_[i].last; });
+    for (const auto& bucket : bucketsOf(backward_, order)) {
+      SS_ASSIGN(const NodeId node, gather(bucket, Phase::kBackward, ".whole_again"));
+      std::size_t last = 0;
+      for (const std::size_t i : bucket) last = std::max(last, uses_[i].last);
+      made.backward.push_back({node, last, true});
+    }
+    return made;
+  }
+
+ private:
+  using Reads = std::vector<Use>;
+
+  void findReaders() {
+    forward_.resize(trained_.size());
+    backward_.resize(trained_.size());
+    const UseTable uses = graph_.uses();
+    for (std::size_t i = 0; i < trained_.size(); ++i) {
+      if (!shared_[i]) continue;
+      for (const Use& use : uses[static_cast<std::size_t>(trained_[i].index)])
+        (graph_.node(use.node).phase == Phase::kForward ? forward_ : backward_)[i].push_back(use);
+      for (const ValueId output : graph_.outputs())
+        if (output == trained_[i]) told_.insert(i);
+    }
+  }
+
+  Status takeParts() {
+    for (std::size_t i = 0; i < trained_.size(); ++i) {
+      if (!shared_[i]) continue;
+      Value& parameter = graph_.mutableValue(trained_[i]);
+      if (!parameter.data)
+        return failOption(ErrorCode::kUnsupported, "ranks.shard",
+                          fmt::format("parameters; parameter '{}' has no contents in the file; expected contents, of which "
+                                      "each rank takes its part",
+                                      parameter.name));
+      whole_[i] = *parameter.type.shape;
+      const Dims dims = *knownDims(whole_[i]);
+      parameter.type.shape = Shape{Dim(partLength(elementCount(dims), ranks_))};
+      parameter.data = std::make_shared<const Tensor>(rankPart(*parameter.data, rank_, ranks_));
+    }
+    return {};
+  }
+
+  // Of those that are read, in the order given.
+  std::vector<GradientBucket> bucketsOf(const std::vector<Reads>& reads, const std::vector<std::size_t>& order) const {
+    std::vector<ValueId> parts(trained_.size());
+    for (std::size_t i = 0; i < trained_.size(); ++i)
+      if (!reads[i].empty() || (&reads == &forward_ && told_.contains(i))) parts[i] = trained_[i];
+    return gradientBuckets(graph_, parts, order, bytes_ / ranks_);
+  }
+
+  Result<NodeId> gather(const GradientBucket& bucket, Phase phase, const char* suffix) {
+    std::vector<ValueId> inputs;
+    std::vector<std::string> outputs;
+    std::vector<std::int64_t> extents;
+    for (const std::size_t i : bucket) {
+      inputs.push_back(trained_[i]);
+      outputs.push_back(graph_.value(trained_[i]).name + suffix);
+      const Dims dims = *knownDims(whole_[i]);
+      extents.push_back(static_cast<std::int64_t>(dims.size()));
+      extents.insert(extents.end(), dims.begin(), dims.end());
+    }
+    const std::string name = fmt::format("{} parameters from {}, whole{}", bucket.size(),
+                                         graph_.value(trained_[bucket[0]]).name, phase == Phase::kForward ? "" : " again");
+    const NodeId id = graph_.addNode(name, std::string(kInternalDomain), "AllGather", std::move(inputs), std::move(outputs),
+                                     {{"rank", std::int64_t{rank_}}, {"ranks", std::int64_t{ranks_}}, {"extents", extents}});
+    Node& node = graph_.mutableNode(id);
+    node.phase = phase;
+    node.sinceVersion = kInternalOpset;
+    node.origin = {.kind = Origin::Kind::kRoot, .detail = InternedText(name)};
+    SS_TRY(inference_.inferNode(id));
+    const bool forward = phase == Phase::kForward;
+    for (std::size_t k = 0; k < bucket.size(); ++k) {
+      const ValueId whole = graph_.node(id).outputs[k];
+      for (const Use& use : (forward ? forward_ : backward_)[bucket[k]]) graph_.setInput(use.node, use.input, whole);
+      if (forward && told_.contains(bucket[k])) std::ranges::replace(graph_.mutableOutputs(), trained_[bucket[k]], whole);
+    }
+    return id;
+  }
+
+  Graph& graph_;
+  Inference& inference_;
+  const std::vector<ValueId>& trained_;
+  const std::vector<bool>& shared_;
+  const std::vector<ParameterUse>& uses_;
+  const int rank_, ranks_;
+  const std::int64_t bytes_;
+  std::vector<Reads> forward_, backward_;  // who reads trained_[i]
+  std::unordered_set<std::size_t> told_;   // graph outputs
+  std::unordered_map<std::size_t, Shape> whole_;
+};
+
+// An order of all nodes in which those of `chain` follow each other; nothing where there is none.
+std::optional<std::vector<NodeId>> orderWith(const Graph& graph, const std::vector<NodeId>& chain) {
+  enum class Mark : std::uint8_t { kNone, kOpen, kDone };
+  std::vector<Mark> marks(graph.nodeCapacity(), Mark::kNone);
+  std::unordered_map<NodeId, NodeId> before;
+  for (std::size_t i = 1; i < chain.size(); ++i) before[chain[i]] = chain[i - 1];
+  const std::unordered_set<NodeId> apart(chain.begin(), chain.end());
+  std::vector<NodeId> order, open;
+  const auto mark = [&](NodeId id) -> Mark& { return marks[static_cast<std::size_t>(id.index)]; };
+  bool circle = false;
+  const auto need = [&](NodeId id) {
+    if (!id || mark(id) == Mark::kDone) return;
+    circle = circle || mark(id) == Mark::kOpen;
+    open.push_back(id);
+  };
+  const auto put = [&](NodeId wanted) {
+    open.push_back(wanted);
+    while (!open.empty() && !circle) {
+      const NodeId id = open.back();
+      if (mark(id) != Mark::kNone) {  // all that it needs is there
+        open.pop_back();
+        if (mark(id) == Mark::kOpen) order.push_back(id);
+        mark(id) = Mark::kDone;
+        continue;
+      }
+      mark(id) = Mark::kOpen;
+      const Node& node = graph.node(id);
+      for (const ValueId input : node.inputs)
+        if (input) need(graph.value(input).producer);
+      for (const Predicate& predicate : node.predicates) need(graph.value(predicate.condition).producer);
+      if (const auto earlier = before.find(id); earlier != before.end()) need(earlier->second);
+    }
+  };
+  for (const NodeId id : graph.order())
+    if (!apart.contains(id)) put(id);
+  for (const NodeId id : chain) put(id);
+  if (circle) return std::nullopt;
+  return order;
+}
+
+}  // namespace
+
+Result<SharedOut> shareOutParameters(Graph& graph, Inference& inference, const std::vector<ValueId>& trained,
+                                     const std::vector<bool>& shared, const std::vector<ParameterUse>& uses, int rank,
+                                     int ranks, std::int64_t bytes) {
+  return Sharer(graph, inference, trained, shared, uses, rank, ranks, bytes).run();
+}
+
+void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward) {
+  const auto chainOf = [&] {
+    std::vector<NodeId> chain = forward;
+    for (const BackwardCollective& collective : backward) chain.push_back(collective.node);
+    return chain;
+  };
+  std::ranges::stable_sort(backward, [](const BackwardCollective& a, const BackwardCollective& b) {
+    return a.use != b.use ? a.use > b.use : a.gathers && !b.gathers;
+  });
+  std::optional<std::vector<NodeId>> order = orderWith(graph, chainOf());
+  if (!order) {
+    std::ranges::stable_partition(backward, &BackwardCollective::gathers);
+    order = orderWith(graph, chainOf());
+  }
+  SS_CHECK(order.has_value());
+  graph.setOrder(std::move(*order));
+}
+
+}  // namespace stepscope
