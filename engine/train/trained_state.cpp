@@ -81,12 +81,10 @@ Status TrainedState::bringTogether() {
   for (const ParameterChoice& parameter : plans_.parameters()) {
     const std::string& name = plans_.valueOf(parameter).name;
     if (!isPart(name)) continue;
-    Tensor whole;
-    if (context_.ranks->rank() == 0)
-      whole = Tensor(context_.state.find(name)->dtype(), plans_.step()->optimizer.parts.at(name));
+    TensorView whole{nullptr, context_.state.find(name)->dtype(), plans_.step()->optimizer.parts.at(name)};
+    if (context_.ranks->rank() == 0) whole = (whole_[name] = Tensor(whole.dtype, whole.dims)).view();
     const CollectivePlace place{fmt::format("state '{}'", name), context_.state.counters.step};
-    SS_TRY(context_.ranks->gatherToFirst(place, context_.state.read(name).view(), whole.view()));
-    if (context_.ranks->rank() == 0) whole_[name] = std::move(whole);
+    SS_TRY(context_.ranks->gatherToFirst(place, context_.state.read(name).view(), whole));
   }
   return {};
 }
