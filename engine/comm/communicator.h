@@ -28,6 +28,7 @@ namespace stepscope {
 struct CollectivePlace {
   std::string node;
   std::int64_t step = 0;
+  bool askedAgain = false;  // this rank may replay it before its step is done
 };
 
 // What one collective took on this rank, or several of them together.

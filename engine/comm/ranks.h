@@ -21,7 +21,8 @@ class Ranks {
   int size() const { return communicator_->size(); }
   Communicator& communicator() { return *communicator_; }
 
-  // From here on results of collectives are kept until the next step: bytes as large as they are.
+  // From here on results of collectives are kept until the next step: bytes as large as they are. Without it those are whose
+  // place says that they are asked for again.
   void keepReceived(bool on) { keeps_ = on; }
 
   // The sum over ranks, or the mean. Errors: those of Communicator; kNotFound: the step exchanged it before and it was not

@@ -6,7 +6,10 @@ namespace stepscope {
 
 Status RankCollectives::run(const Node& node, const KernelCall& call) {
   Ranks& ranks = *context_.ranks;
-  const CollectivePlace place{node.name, context_.state.counters.step};
+  // A step whose numbers are not finite is taken back before its update and replayed, unless that would keep what parameters
+  // are gathered to (takesBack() of stepper.cpp).
+  const bool replayed = context_.numbers.any() && node.phase != Phase::kOptimizer && node.op != "AllGather";
+  const CollectivePlace place{node.name, context_.state.counters.step, replayed};
   const bool average = node.attrs.integer("average", 0) != 0;
   if (node.op == "AllReduce") return ranks.allReduce(place, call.inputs, call.outputs, average);
   if (node.op == "ReduceScatter" || node.op == "AllGather") {

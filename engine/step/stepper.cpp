@@ -31,6 +31,12 @@ class StepRange {
 
 }  // namespace
 
+// Whether a step with numbers that are not finite is replayed to find where they come from. The other ranks gather
+// parameters once, and keeping what came would take the memory that having parts of them saves.
+static bool takesBack(const SymbolicStep& step) {
+  return step.request.ranks == 1 || step.request.options.rankShard != "parameters";
+}
+
 Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   SS_CHECK(!inStep_);
   SS_TRY(findLossScale(batch));
@@ -85,7 +91,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
       if (context_.numbers.any()) keepEarlyState();
       SS_TRY(runUntil(plan().firstOptimizer));
       judge_.judge(*executor_);
-      if (!judge_.found().empty()) return {};
+      if (!judge_.found().empty() && takesBack(step())) return {};
     }
     if (changesCommits()) {
       SS_TRY(runUntil(plan().firstCommit));
@@ -93,9 +99,10 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
     }
     return runUntil(count());
   }();
-  if (!ran || !judge_.found().empty()) context_.flight.drop();
+  const bool takenBack = !judge_.found().empty() && takesBack(step());
+  if (!ran || takenBack) context_.flight.drop();
   if (!ran) return tl::make_unexpected(step().request.explain(ran.error()));
-  if (!judge_.found().empty()) {
+  if (takenBack) {
     context_.state.rollback();
     ++context_.places;
     return false;

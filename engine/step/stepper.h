@@ -48,9 +48,9 @@ class Stepper {
   std::int64_t touchedBytes() const { return touched_; }
   void forgetTouchedBytes() { touched_ = 0; }  // they are measured anew with the next step
 
-  // --- one micro step at full speed; commits at its end. The record's memory is used again. False: a number that
-  // StepContext::numbers looks for was found before anything but the forward pass wrote state, which was put back; nothing
-  // was committed, and numbers() says what it was.
+  // --- one micro step at full speed; commits at its end. The record's memory is used again. numbers() says what of
+  // StepContext::numbers was found before the update. False: because of it the state was put back and nothing committed; not
+  // so where a rank has parts of parameters, because the step could not be replayed.
   Result<bool> run(Batch batch, snapshot::StepRecord& record);
   const NumberJudge& numbers() const { return judge_; }
   void excuseInfinities() { judge_.excuseInfinities(); }  // that the walk through a step has just explained

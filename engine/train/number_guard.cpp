@@ -102,6 +102,16 @@ void NumberGuard::finished(const Stepper& stepper) {
   context_.log.raiseAt(numberAlert(stepper, context_.numbers, -1, what));
 }
 
+Status NumberGuard::committed(const Stepper& stepper) {
+  const NumberWatch watch = context_.numbers;
+  const bool first = !told_;
+  finished(stepper);
+  if (!first || !told_ || !watch.stop || (weights_ && !blameStops_)) return {};
+  stoppedBy_ = fmt::format("step {}: {}; with ranks.shard=parameters a step is not taken back",
+                           context_.state.counters.step - 1, stepper.numbers().found());
+  return fail(ErrorCode::kCancelled, stoppedBy_);
+}
+
 void NumberGuard::lookAtWeights(const SymbolicStep& step) {
   if (!weights_ || told_) return;
   std::vector<std::string> trained;

@@ -39,7 +39,9 @@ class NumberGuard {
   void beginStep(const TrainOptions& options, const SymbolicStep& step);  // the same, and the newest stop is forgotten
   void stepDone(const SymbolicStep& step);
   void finished(const Stepper& stepper);  // a begun step, at its end
-  void restart();                         // the state is another one: the first number from here is told
+  // A step that could not be taken back: kCancelled where the run ends here, and stoppedBy() says why.
+  Status committed(const Stepper& stepper);
+  void restart();  // the state is another one: the first number from here is told
   // The step that `stepper` ran was taken back because of a number. It is walked through to what made it, and then finished
   // unless the run ends here: kCancelled, and stoppedBy() says why. `subject`: the step from the state of its start.
   Status trace(Stepper& stepper, const std::function<SideSubject()>& subject, snapshot::StepRecord& record);

@@ -39,7 +39,9 @@ Status Session::step(snapshot::StepRecord& record) {
     SS_TRY(applyOptions());
     SS_ASSIGN(Batch batch, fittingBatch());
     SS_ASSIGN(const bool done, stepper().run(std::move(batch), record));
-    if (!done)
+    if (done)
+      SS_TRY(numbers_.committed(stepper()));
+    else
       SS_TRY(numbers_.trace(
           stepper(), [this] { return lab_.begunStep(); }, record));
   }

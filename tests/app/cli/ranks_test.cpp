@@ -185,6 +185,24 @@ TEST(RanksOfTheProgram, PartsOfLowTypesStayTheSameOnAllRanks) {
     }
 }
 
+// A number that is not finite is told, and traced where the step can be replayed; the run goes on unless it is to stop.
+TEST(RanksOfTheProgram, ALossThatIsNotFiniteIsToldAndTheRunGoesOn) {
+  const TemporaryFolder folder;
+  for (const char* shard : {"off", "optimizer", "gradients", "parameters"}) {
+    const std::string common =
+        kDigits + "--lr 1e30 --steps 3 --distributed local --ranks 2 --json --set ranks.shard=" + shard;
+    const Answer told = run(common, folder.path());
+    EXPECT_EQ(eventsOf(told.text, "step").size(), 3U) << shard << ": " << told.text;
+    EXPECT_NE(told.text.find("not finite in 2 steps, first in step 1"), std::string::npos) << shard << ": " << told.text;
+    const bool traced = told.text.find("first cause: ") != std::string::npos;
+    EXPECT_EQ(traced, std::string(shard) != "parameters") << told.text;
+    const Answer stopped = run(common + " --set break-on=nan,inf", folder.path());
+    EXPECT_EQ(stopped.exitCode, 1) << shard;
+    EXPECT_EQ(eventsOf(stopped.text, "step").size(), 1U) << shard << ": " << stopped.text;
+    EXPECT_NE(stopped.text.find("step 1: loss is NaN"), std::string::npos) << shard << ": " << stopped.text;
+  }
+}
+
 TEST(RanksOfTheProgram, ResumeGoesOnWithAnotherNumberOfRanks) {
   const TemporaryFolder folder;
   const std::string here = folder.path().string() + "/", common = kDigits + "--optimizer adam --lr 0.01 ";

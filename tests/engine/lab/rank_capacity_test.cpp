@@ -72,5 +72,22 @@ TEST(RankCapacity, TimesFollowTheNetwork) {
   EXPECT_NEAR(static_cast<double>(points[0].levelBytes[0]), static_cast<double>(points[0].levelBytes[1]) * 7 / 8, 16);
 }
 
+// Parameters are whole only while a phase reads them: the less are gathered together, the less memory that takes.
+TEST(RankCapacity, PartsOfParametersAreGatheredWhereTheyAreRead) {
+  const auto point = [](const char* shard, const char* bucket) {
+    const auto points = pointsOf(network(1000, 1e9), {8}, {{"ranks.shard", shard}, {"ranks.bucket", bucket}});
+    return points.empty() ? RankPoint() : points[0];
+  };
+  const RankPoint gradients = point("gradients", "4096"), all = point("parameters", "1000000"),
+                  few = point("parameters", "1");
+  EXPECT_LT(all.stateBytes, gradients.stateBytes / 2);
+  EXPECT_LE(few.peakBytes, all.peakBytes);
+  EXPECT_LT(few.peakBytes, gradients.peakBytes);
+  EXPECT_GT(few.collectives, all.collectives);
+  // A gather in front of each phase that reads the parameter, in place of one behind the update.
+  EXPECT_GT(few.sentBytes, gradients.sentBytes);
+  EXPECT_LE(few.sentBytes, gradients.sentBytes * 3 / 2 + 1);
+}
+
 }  // namespace
 }  // namespace stepscope
