@@ -247,7 +247,7 @@ std::vector<OptionInfo> plainOptions() {
        "quarter of what the machine has",
        {}},
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
-      {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
+      {"kernels", "fast", "fast kernels, or plain reference loops, which run on the CPU", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
       {"record.nvtx",
        "off",

@@ -75,6 +75,7 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   planOptions.trained = variant->step->trained;
   planOptions.threads = request.threads;
   planOptions.anyThreads = request.options.deterministic == "threads";
+  planOptions.referenceKernels = request.options.referenceKernels;
   planOptions.tf32 = request.options.cudaTf32;
   SS_ASSIGN(planOptions.device, findDevice(request.options.device));
   planOptions.unordered = request.options.deterministic == "off" && !planOptions.device->onHost();

@@ -13,8 +13,14 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Placer {
  public:
-  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, SpecTable& specs)
-      : plan_(plan), graph_(graph), ops_(ops), device_(device), specs_(specs) {}
+  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, bool referenceKernels,
+         SpecTable& specs)
+      : plan_(plan),
+        graph_(graph),
+        ops_(ops),
+        device_(device),
+        hostKernels_(referenceKernels && device.facts().kernels != cpuDevice().facts().kernels),
+        specs_(specs) {}
 
   void run() {
     plan_.space = device_.facts().space;
@@ -62,6 +68,7 @@ class Placer {
   std::string reasonForHost(const Instruction& instruction) const {
     if (instruction.dynamic) return "its extents are known only at run time";
     if (hasStrings(instruction)) return "it has strings";
+    if (hostKernels_) return "kernels of reference run on the CPU";
     if (!device_.takes(instruction.spec())) return fmt::format("device '{}' has no kernel for it", device_.facts().name);
     return "";
   }
@@ -135,14 +142,16 @@ class Placer {
   const Graph& graph_;
   const OpRegistry& ops_;
   const Device& device_;
+  const bool hostKernels_;  // kernels of reference, which are functions of the host
   SpecTable& specs_;
   std::vector<int> twins_;  // by buffer: the same value in the other space; -1 = not there
 };
 
 }  // namespace
 
-void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, SpecTable& specs) {
-  Placer(plan, graph, ops, device, specs).run();
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device,
+                   bool referenceKernels, SpecTable& specs) {
+  Placer(plan, graph, ops, device, referenceKernels, specs).run();
 }
 
 }  // namespace stepscope

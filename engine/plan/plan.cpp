@@ -29,7 +29,7 @@ class Planner {
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
     for (Instruction& instruction : plan_.instructions.edit()) specify(instruction);
     if (options_.device && !options_.device->onHost())
-      placeOperands(plan_, graph_, inference_.ops(), *options_.device, specs_);
+      placeOperands(plan_, graph_, inference_.ops(), *options_.device, options_.referenceKernels, specs_);
     findPhases();
     collectUses();
     rootLast_.resize(plan_.buffers.size());

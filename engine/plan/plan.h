@@ -153,6 +153,7 @@ struct PlanOptions {
   bool anyThreads = false;         // option deterministic=threads
   bool unordered = false;          // option deterministic=off: kernels of a GPU get the attribute `unordered`
   bool tf32 = false;               // option cuda.tf32
+  bool referenceKernels = false;   // option kernels=reference: on the CPU where the device runs no host code
   const Device* device = nullptr;  // null: the CPU
   int streams = 1;
 };

@@ -257,6 +257,24 @@ TEST_F(Bisect, NamesALowPrecision) {
   EXPECT_EQ(report->options[0].value, "bf16");
 }
 
+// Kernels of reference are functions of the host, which cannot reach the memory of these devices.
+TEST_F(Bisect, RunsItsReferenceBesideAnyDevice) {
+  std::vector<TestModel> models = testing::corpusCases({"indexing"});
+  models.push_back(testing::digits());
+  for (const TestModel& model : models)
+    for (const char* device : {"mirror", "mirror:Relu,Gather", "emulated"}) {
+      SCOPED_TRACE(model.name + " on " + device);
+      auto session = open(model, Registry::builtIn(), {{"device", device}});
+      const auto right = session->lab().bisect(question());
+      ASSERT_TRUE(right.has_value()) << right.error().message;
+      EXPECT_FALSE(right->differs) << right->all.error << " " << right->all.what << ", bound " << right->all.bound;
+      session = open(model, Registry::builtIn(), {{"device", device}, {"precision", "bf16"}});
+      const auto report = session->lab().bisect(question());
+      ASSERT_TRUE(report.has_value()) << report.error().message;
+      EXPECT_EQ(names(*report), std::vector<std::string>{"precision"});
+    }
+}
+
 TEST_F(Bisect, RefusesReferencesThatChangeTheStep) {
   auto session = open(testing::digits(), Registry::builtIn());
   for (const auto& [name, message] :

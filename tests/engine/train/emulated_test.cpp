@@ -106,6 +106,33 @@ TEST(Emulated, StreamsAndFallbacksChangeNoBits) {
   EXPECT_TRUE(lacking->step().has_value());
 }
 
+// They are functions of the host, which cannot reach the memory of the device: all of them run on the CPU, between copies.
+TEST(Emulated, KernelsOfReferenceRunOnTheCpu) {
+  std::vector<TestModel> models = testing::corpusCases({"indexing", "branching"});
+  models.push_back(testing::digits());
+  for (const TestModel& model : models) {
+    SCOPED_TRACE(model.name);
+    auto cpu = openSession(model, {{"kernels", "reference"}}),
+         emulated = openSession(model, {{"device", "emulated"}, {"kernels", "reference"}});
+    ASSERT_TRUE(cpu && emulated);
+    const auto plan = emulated->planSnapshot();
+    int copies = 0, kernels = 0;
+    for (const auto& i : plan->instructions()) {
+      copies += i.kind() == snapshot::KIND_COPY;
+      if (i.kind() != snapshot::KIND_KERNEL || i.implementation() == "view") continue;
+      ++kernels;
+      EXPECT_NE(i.on_host(), "") << i.label();
+    }
+    EXPECT_GT(copies, 0);
+    EXPECT_GT(kernels, 4);
+    for (int step = 0; step < 2; ++step) {
+      const auto a = cpu->step(), b = emulated->step();
+      ASSERT_TRUE(a && b) << (b ? "" : b.error().message);
+      EXPECT_NEAR(a->loss(), b->loss(), 2e-5 * std::max(1.0, std::abs(a->loss())));
+    }
+  }
+}
+
 // Option deterministic=off: sums of what goes to one place in the order in which threads arrive, an alert that says so once,
 // and the losses of ordered sums but for their last bits. The CPU has no such kernels.
 TEST(Emulated, SumsMayBeAddedInAnyOrderWhereThatIsAllowed) {
