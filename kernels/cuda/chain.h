@@ -3,12 +3,17 @@
 #pragma once
 
 #include <array>
+#include <cstring>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "kernels/cuda/chain_source.h"
 #include "kernels/cuda/elementwise_step.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
+#include "kernels/generated_kernel.h"
 
 namespace stepscope::cuda {
 
@@ -23,6 +28,7 @@ struct ChainStep {
 // The steps in their order.
 struct Chain {
   int count = 0, inputs = 0;
+  ChainType result = ChainType::kFloat;
   float p = 0, q = 0;  // attributes of the op
   ChainStep steps[kMostSteps];
 };
@@ -30,21 +36,48 @@ struct Chain {
 // How an input lies beside the result.
 enum class InputForm : std::uint8_t { kWhole, kScalar, kWalked };
 
-// float32, or bool: masks are 0 and 1.
+// Steps compute in float32: masks are 0 and 1, low types are widened. Only chains of kMostInputs read low types.
 template <int kInputs>
 struct ChainInputs {
   Global<const float> values[kInputs];
-  Global<const std::uint8_t> masks[kInputs];  // of inputs that are bool
+  Global<const std::uint8_t> masks[kInputs];                               // of inputs that are bool
+  Global<const std::uint16_t> lows[kInputs == kMostInputs ? kInputs : 1];  // bits of inputs of a low type
   InputForm forms[kInputs] = {};
-  bool isMask[kInputs] = {};
+  ChainType types[kInputs] = {};
   bool walked = false;  // some input is
   Walk<kInputs> walk;
 };
 
+// A number of a low type by its bits.
+SS_DEVICE float widenedBits(std::uint16_t bits, ChainType type) {
+  if (type == ChainType::kBFloat16) {
+    gpu::BFloat low;
+    memcpy(static_cast<void*>(&low), &bits, sizeof(bits));
+    return static_cast<float>(low);
+  }
+  gpu::Half low;
+  memcpy(static_cast<void*>(&low), &bits, sizeof(bits));
+  return static_cast<float>(low);
+}
+// The way back, rounded.
+SS_DEVICE std::uint16_t roundedBits(float value, ChainType type) {
+  std::uint16_t bits = 0;
+  if (type == ChainType::kBFloat16) {
+    const auto low = static_cast<gpu::BFloat>(value);
+    memcpy(&bits, &low, sizeof(bits));
+  } else {
+    const auto low = static_cast<gpu::Half>(value);
+    memcpy(&bits, &low, sizeof(bits));
+  }
+  return bits;
+}
+
 // Element `at` of input i.
 template <int kInputs>
 SS_DEVICE float inputAt(const ChainInputs<kInputs>& in, int i, std::int64_t at) {
-  if (in.isMask[i]) return static_cast<std::uint8_t>(in.masks[i][at]) != 0 ? 1.0F : 0.0F;
+  if (in.types[i] == ChainType::kBool) return static_cast<std::uint8_t>(in.masks[i][at]) != 0 ? 1.0F : 0.0F;
+  if constexpr (kInputs == kMostInputs)
+    if (in.types[i] != ChainType::kFloat) return widenedBits(in.lows[i][at], in.types[i]);
   return in.values[i][at];
 }
 
@@ -60,11 +93,26 @@ SS_DEVICE float runSteps(const Chain& chain, float* values) {
 
 // --- host
 
+// The type of an operand that chains read and write; nothing for others, and for operands that are not there as kernels of
+// this folder take them.
+inline std::optional<ChainType> chainTypeOf(const OperandSpec& operand) {
+  for (const auto& [dtype, type] :
+       {std::pair(DType::kF32, ChainType::kFloat), std::pair(DType::kBool, ChainType::kBool),
+        std::pair(DType::kF16, ChainType::kFloat16), std::pair(DType::kBF16, ChainType::kBFloat16)})
+    if (takes(operand, dtype)) return type;
+  return std::nullopt;
+}
+inline std::vector<bool> masksOf(const std::vector<ChainType>& types) {
+  std::vector<bool> masks;
+  for (const ChainType type : types) masks.push_back(type == ChainType::kBool);
+  return masks;
+}
+
 // How inputs of these extents lie beside a result of extents y. Errors: kUnsupported for some that do not broadcast, or too
 // many axes.
 template <int kInputs>
 Result<ChainInputs<kInputs>> inputsBeside(const KernelSpec& spec, const Dims& y, std::span<const Dims> dims,
-                                          const std::vector<bool>& masks) {
+                                          const std::vector<ChainType>& types) {
   ChainInputs<kInputs> in;
   const std::int64_t total = elementCount(y);
   std::array<Dims, kInputs> strides;
@@ -72,7 +120,7 @@ Result<ChainInputs<kInputs>> inputsBeside(const KernelSpec& spec, const Dims& y,
     if (dims[i].size() > y.size()) return notTaken(spec, "an operand of higher rank than the result");
     const std::int64_t count = elementCount(dims[i]);
     in.forms[i] = count == total ? InputForm::kWhole : count == 1 ? InputForm::kScalar : InputForm::kWalked;
-    in.isMask[i] = masks[i];
+    in.types[i] = types[i];
     in.walked = in.walked || in.forms[i] == InputForm::kWalked;
     const std::size_t lead = y.size() - dims[i].size();
     const Dims own = rowMajorStrides(dims[i]);
@@ -95,12 +143,51 @@ Result<ChainInputs<kInputs>> inputsBeside(const KernelSpec& spec, const Dims& y,
 template <int kInputs>
 ChainInputs<kInputs> inputsOf(Launcher& gpu, ChainInputs<kInputs> in, const std::vector<std::size_t>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (in.isMask[i])
+    if (in.types[i] == ChainType::kBool)
       in.masks[i] = gpu.in<std::uint8_t>(inputs[i]);
-    else
+    else if (in.types[i] == ChainType::kFloat)
       in.values[i] = gpu.in<float>(inputs[i]);
+    else if constexpr (kInputs == kMostInputs)
+      in.lows[i] = gpu.in<std::uint16_t>(inputs[i]);
   }
   return in;
+}
+
+// The chain over these inputs as the source of a kernel has it.
+template <int kInputs>
+ChainForm formOf(const Chain& chain, const ChainInputs<kInputs>& shape, std::int64_t total) {
+  ChainForm form;
+  form.p = chain.p, form.q = chain.q;
+  form.total = total;
+  form.result = chain.result;
+  form.extents.assign(shape.walk.extents, shape.walk.extents + shape.walk.rank);
+  for (int i = 0; i < chain.inputs; ++i) {
+    using Lies = ChainForm::Lies;
+    ChainForm::Input& input = form.inputs.emplace_back();
+    input.lies = shape.forms[i] == InputForm::kWhole    ? Lies::kAsResult
+                 : shape.forms[i] == InputForm::kScalar ? Lies::kScalar
+                                                        : Lies::kWalked;
+    input.type = shape.types[i];
+    input.strides.assign(shape.walk.strides[i], shape.walk.strides[i] + shape.walk.rank);
+  }
+  for (int s = 0; s < chain.count; ++s) {
+    const ChainStep& step = chain.steps[s];
+    form.steps.push_back({step.step, {step.operands[0], step.operands[1], step.operands[2]}});
+  }
+  return form;
+}
+
+// Whether the device has compiled and launched the source, whose parameters are the operands `inputs` and `result`.
+inline Result<bool> runGenerated(const std::string& source, const char* name, const KernelCall& call,
+                                 const std::vector<std::size_t>& inputs, void* result, std::int64_t blocks, int threads) {
+  gpu::GeneratedKernels* const compiler = gpu::generatedKernels;
+  if (!compiler) return false;
+  std::array<void*, kMostInputs + 1> addresses{}, parameters{};
+  std::size_t count = 0;
+  for (const std::size_t i : inputs) addresses[count++] = call.inputs[i].data;
+  addresses[count++] = result;
+  for (std::size_t k = 0; k < count; ++k) parameters[k] = &addresses[k];
+  return compiler->launch({chainPrelude(), source, name, blocks, threads, std::span(parameters).first(count), call.stream});
 }
 
 // Adds a step; operands that it has not are those that it has.

@@ -3,10 +3,12 @@
 // multiplication joined with an addition of another step.
 //
 //   extern "C" void generated(x0, x1 …, y)    in blocks of kGeneratedThreads, four elements to a thread; x of bool are bytes
+//   extern "C" void generated(x0, x1 …, sums) of a chain that is summed: in the blocks of pointwise_sum.cu
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +17,22 @@ namespace stepscope::cuda {
 
 inline constexpr int kGeneratedThreads = 256, kGeneratedEach = 4;
 
+// Of an operand. Steps compute in float32.
+enum class ChainType : std::uint8_t { kFloat, kBool, kFloat16, kBFloat16 };
+constexpr bool isLow(ChainType type) { return type == ChainType::kFloat16 || type == ChainType::kBFloat16; }
+
+// How a chain is summed (pointwise_sum.cu): its extents seen as [rows, columns], cut into parts.
+struct ChainSum {
+  bool alongColumns = false;  // a block for each row and part; else a thread for each column and part
+  int threads = 0;            // of a block
+  std::int64_t rows = 1, columns = 1, parts = 1;
+};
+
 struct ChainForm {
   enum class Lies { kAsResult, kScalar, kWalked };
   struct Input {
     Lies lies = Lies::kAsResult;
-    bool mask = false;
+    ChainType type = ChainType::kFloat;
     std::vector<std::int64_t> strides;  // of a walked one, by the axes of `extents`
   };
   struct Step {
@@ -31,7 +44,8 @@ struct ChainForm {
   std::vector<Step> steps;            // the last one gives the result
   float p = 0, q = 0;                 // attributes of the op
   std::int64_t total = 0;             // elements of the result
-  bool maskResult = false;
+  ChainType result = ChainType::kFloat;
+  std::optional<ChainSum> sum;  // the result of the steps is summed in double
 };
 
 // The kernel.

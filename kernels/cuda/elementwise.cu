@@ -1,13 +1,11 @@
-// Everything that treats each element alike, float32 and masks: single ops, and the chains of stepscope.Pointwise. One
-// thread computes four neighbouring elements. A single step is compiled on its own; a chain is interpreted where the device
-// has no compiler, else compiled when it first runs.
+// Everything that treats each element alike, floats and masks: single ops, and the chains of stepscope.Pointwise. One
+// thread computes four neighbouring elements. A single step of float32 is compiled on its own; a chain, and what reads or
+// writes a low type, is interpreted where the device has no compiler, else compiled when it first runs.
 #include <memory>
 #include <optional>
 
 #include "kernels/cuda/chain.h"
-#include "kernels/cuda/chain_source.h"
 #include "kernels/cuda/integers.h"
-#include "kernels/generated_kernel.h"
 
 namespace stepscope::cuda {
 inline namespace elementwise_cu {
@@ -15,7 +13,7 @@ inline namespace elementwise_cu {
 constexpr int kEach = 4;  // elements of a thread
 constexpr int kChain = -1;
 
-// x[total] … → y[total]
+// x[total] … → y[total]; Y: float, of a mask std::uint8_t, of a low type its bits
 template <int kStep, int kInputs, typename Y>
 SS_GLOBAL void elementwise(ChainInputs<kInputs> in, Chain chain, Global<Y> y, std::int64_t total) {
   const std::int64_t first = (gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex()) * kEach;
@@ -25,12 +23,18 @@ SS_GLOBAL void elementwise(ChainInputs<kInputs> in, Chain chain, Global<Y> y, st
   float x[kInputs][kEach], result[kEach] = {};
   for (int i = 0; i < kInputs; ++i) {
     if (kStep == kChain && i >= chain.inputs) break;
-    if (in.forms[i] == InputForm::kWhole && n == kEach && !in.isMask[i]) {
+    if (in.forms[i] == InputForm::kWhole && n == kEach && in.types[i] == ChainType::kFloat) {
       const gpu::Four<float> four = in.values[i].four(first);
       x[i][0] = four.x;
       x[i][1] = four.y;
       x[i][2] = four.z;
       x[i][3] = four.w;
+    } else if (kInputs == kMostInputs && in.forms[i] == InputForm::kWhole && n == kEach && in.types[i] != ChainType::kBool) {
+      const gpu::Four<std::uint16_t> four = in.lows[kInputs == kMostInputs ? i : 0].four(first);
+      x[i][0] = widenedBits(four.x, in.types[i]);
+      x[i][1] = widenedBits(four.y, in.types[i]);
+      x[i][2] = widenedBits(four.z, in.types[i]);
+      x[i][3] = widenedBits(four.w, in.types[i]);
     } else if (in.forms[i] == InputForm::kScalar) {
       const float value = inputAt(in, i, 0);
       for (int e = 0; e < kEach; ++e) x[i][e] = value;
@@ -61,7 +65,17 @@ SS_GLOBAL void elementwise(ChainInputs<kInputs> in, Chain chain, Global<Y> y, st
       return;
     }
   }
-  for (int e = 0; e < n; ++e) y[first + e] = static_cast<Y>(result[e]);
+  if constexpr (sizeof(Y) == 2) {
+    std::uint16_t low[kEach];
+    for (int e = 0; e < kEach; ++e) low[e] = roundedBits(result[e], chain.result);
+    if (n == kEach) {
+      y.setFour(first, {low[0], low[1], low[2], low[3]});
+      return;
+    }
+    for (int e = 0; e < n; ++e) y[first + e] = low[e];
+  } else {
+    for (int e = 0; e < n; ++e) y[first + e] = static_cast<Y>(result[e]);
+  }
 }
 
 // --- host
@@ -132,58 +146,21 @@ struct Plan {
   bool maskResult = false;
   std::vector<std::size_t> inputs;  // of the spec
   std::vector<Dims> dims;
-  std::vector<bool> masks;
+  std::vector<ChainType> types;
 };
-
-// The chain as the source of a kernel has it.
-template <int kInputs>
-ChainForm formOf(const Plan& plan, const ChainInputs<kInputs>& shape, std::int64_t total) {
-  ChainForm form;
-  form.p = plan.chain.p, form.q = plan.chain.q;
-  form.total = total;
-  form.maskResult = plan.maskResult;
-  form.extents.assign(shape.walk.extents, shape.walk.extents + shape.walk.rank);
-  for (int i = 0; i < plan.chain.inputs; ++i) {
-    using Lies = ChainForm::Lies;
-    ChainForm::Input& input = form.inputs.emplace_back();
-    input.lies = shape.forms[i] == InputForm::kWhole    ? Lies::kAsResult
-                 : shape.forms[i] == InputForm::kScalar ? Lies::kScalar
-                                                        : Lies::kWalked;
-    input.mask = shape.isMask[i];
-    input.strides.assign(shape.walk.strides[i], shape.walk.strides[i] + shape.walk.rank);
-  }
-  for (int s = 0; s < plan.chain.count; ++s) {
-    const ChainStep& step = plan.chain.steps[s];
-    form.steps.push_back({step.step, {step.operands[0], step.operands[1], step.operands[2]}});
-  }
-  return form;
-}
-
-// Whether the device has compiled and launched the source.
-Result<bool> runGenerated(const std::string& source, const KernelCall& call, const std::vector<std::size_t>& inputs,
-                          std::int64_t total) {
-  gpu::GeneratedKernels* const compiler = gpu::generatedKernels;
-  if (!compiler) return false;
-  std::array<void*, kMostInputs + 1> addresses{}, parameters{};
-  std::size_t count = 0;
-  for (const std::size_t i : inputs) addresses[count++] = call.inputs[i].data;
-  addresses[count++] = call.outputs[0].data;
-  for (std::size_t k = 0; k < count; ++k) parameters[k] = &addresses[k];
-  return compiler->launch({chainPrelude(), source, "elementwise, compiled",
-                           blocksFor(total, kGeneratedThreads * kGeneratedEach), kGeneratedThreads,
-                           std::span(parameters).first(count), call.stream});
-}
 
 template <int kInputs, typename Y>
 Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan, Function<kInputs, Y> function,
                                        std::string name) {
   const std::int64_t total = elementCount(plan.y);
-  SS_ASSIGN(const ChainInputs<kInputs> shape, inputsBeside<kInputs>(spec, plan.y, plan.dims, plan.masks));
+  SS_ASSIGN(const ChainInputs<kInputs> shape, inputsBeside<kInputs>(spec, plan.y, plan.dims, plan.types));
   std::shared_ptr<const std::string> source;  // of a chain
-  if (kInputs == kMostInputs) source = std::make_shared<const std::string>(chainSource(formOf(plan, shape, total)));
+  if (kInputs == kMostInputs) source = std::make_shared<const std::string>(chainSource(formOf(plan.chain, shape, total)));
   return makeLaunched(std::move(name), [=, inputs = plan.inputs, chain = plan.chain](Launcher& gpu) -> Status {
     if (source) {
-      SS_ASSIGN(const bool done, runGenerated(*source, gpu.call(), inputs, total));
+      SS_ASSIGN(const bool done,
+                runGenerated(*source, "elementwise, compiled", gpu.call(), inputs, gpu.call().outputs[0].data,
+                             blocksFor(total, kGeneratedThreads * kGeneratedEach), kGeneratedThreads));
       if (done) return {};
     }
     return gpu.run("elementwise", function, blocksFor(total, kThreads * kEach), kThreads, inputsOf(gpu, shape, inputs),
@@ -200,14 +177,21 @@ Result<std::unique_ptr<Kernel>> makeSingle(const KernelSpec& spec, const Plan& p
 }
 
 template <typename Y>
-Result<std::unique_ptr<Kernel>> makeElementwiseOf(const KernelSpec& spec, const Plan& plan) {
-  // A step alone reads its operands as they are given; a chain of one step may have them in another order.
+Result<std::unique_ptr<Kernel>> makeSingleOf(const KernelSpec& spec, const Plan& plan) {
+  // A step alone reads float32, its operands as they are given; a chain of one step may have them in another order.
   bool asGiven = plan.chain.count == 1 && plan.inputs.size() <= 3;
-  for (std::size_t i = 0; asGiven && i < plan.inputs.size(); ++i) asGiven = plan.chain.steps[0].operands[i] == i;
-  if (asGiven) {
-    auto single = plan.inputs.size() == 1   ? makeSingle<1, Y>(spec, plan)
-                  : plan.inputs.size() == 2 ? makeSingle<2, Y>(spec, plan)
-                                            : makeSingle<3, Y>(spec, plan);
+  for (std::size_t i = 0; asGiven && i < plan.inputs.size(); ++i)
+    asGiven = plan.chain.steps[0].operands[i] == i && !isLow(plan.types[i]);
+  if (!asGiven) return std::unique_ptr<Kernel>();
+  return plan.inputs.size() == 1   ? makeSingle<1, Y>(spec, plan)
+         : plan.inputs.size() == 2 ? makeSingle<2, Y>(spec, plan)
+                                   : makeSingle<3, Y>(spec, plan);
+}
+
+template <typename Y>
+Result<std::unique_ptr<Kernel>> makeElementwiseOf(const KernelSpec& spec, const Plan& plan) {
+  if constexpr (sizeof(Y) != sizeof(std::uint16_t)) {
+    auto single = makeSingleOf<Y>(spec, plan);
     if (!single || *single) return single;
   }
   return makeOf<kMostInputs, Y>(spec, plan, gpu::function<elementwise<kChain, kMostInputs, Y>>,
@@ -320,7 +304,7 @@ bool writeChain(const KernelSpec& spec, Plan& plan) {
     if (spec.op == "Mean") appendStep(chain, Step::kScale, last, last, last);
     return true;
   }
-  return spec.op == "Pointwise" && appendProgram(chain, spec.attrs, plan.masks);
+  return spec.op == "Pointwise" && appendProgram(chain, spec.attrs, masksOf(plan.types));
 }
 
 }  // namespace elementwise_cu
@@ -328,27 +312,30 @@ bool writeChain(const KernelSpec& spec, Plan& plan) {
 Result<std::unique_ptr<Kernel>> makeElementwise(const KernelSpec& spec) {
   if (isOfIntegers(spec)) return makeIntegers(spec);
   Plan plan;
-  if (spec.outputs.size() != 1 || (!takesOutput(spec, 0) && !takesOutput(spec, 0, DType::kBool)))
-    return notTaken(spec, "a result other than float32 or bool");
+  const auto result = spec.outputs.size() == 1 ? chainTypeOf(spec.outputs[0]) : std::nullopt;
+  if (!result) return notTaken(spec, "a result other than a float or bool");
   plan.y = spec.outputs[0].dims;
+  plan.chain.result = *result;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     if (!spec.inputPresent(i)) continue;
-    if (!takesInput(spec, i) && !takesInput(spec, i, DType::kBool))
-      return notTaken(spec, "operands other than float32 and bool");
+    const auto type = chainTypeOf(spec.inputs[i]);
+    if (!type) return notTaken(spec, "operands other than floats and bool");
     plan.inputs.push_back(i);
     plan.dims.push_back(spec.inputs[i].dims);
-    plan.masks.push_back(spec.inputs[i].dtype == DType::kBool);
+    plan.types.push_back(*type);
   }
   if (plan.inputs.empty() || plan.inputs.size() > kMostPointwiseInputs) return notTaken(spec, "too many operands");
   if (!writeChain(spec, plan)) return notTaken(spec, "no form by steps");
   plan.chain.inputs = static_cast<int>(plan.inputs.size());
-  if (plan.maskResult != (spec.outputs[0].dtype == DType::kBool)) return notTaken(spec, "a result of another type");
+  if (plan.maskResult != (result == ChainType::kBool)) return notTaken(spec, "a result of another type");
   // Comparisons of masks and sums of masks are left to the CPU, but for the logic of masks.
   const bool logic = spec.op == "And" || spec.op == "Or" || spec.op == "Xor" || spec.op == "Not";
-  for (std::size_t i = 0; i < plan.masks.size(); ++i) {
+  for (std::size_t i = 0; i < plan.types.size(); ++i) {
     const bool readsMask = logic || (spec.op == "Where" && i == 0);
-    if (spec.op != "Pointwise" && plan.masks[i] != readsMask) return notTaken(spec, "operands of other types");
+    if (spec.op != "Pointwise" && (plan.types[i] == ChainType::kBool) != readsMask)
+      return notTaken(spec, "operands of other types");
   }
+  if (isLow(*result)) return makeElementwiseOf<std::uint16_t>(spec, plan);
   return plan.maskResult ? makeElementwiseOf<std::uint8_t>(spec, plan) : makeElementwiseOf<float>(spec, plan);
 }
 

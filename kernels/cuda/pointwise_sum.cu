@@ -1,6 +1,6 @@
 // stepscope.PointwiseSum: chains whose results are added up in double as they are computed. A result is cut into parts by
 // the extents alone; each part is added up by one block (along trailing axes) or one thread (along leading ones), then the
-// parts in their order. Chains are interpreted.
+// parts in their order. Chains are interpreted where the device has no compiler, else compiled when they first run.
 #include "kernels/cuda/block_sums.h"
 #include "kernels/cuda/chain.h"
 #include "kernels/pointwise_sum_shape.h"
@@ -50,36 +50,49 @@ SS_GLOBAL void addRows(ChainInputs<kMostInputs> in, Chain chain, Global<double> 
   sums[i] = sum;
 }
 
-// sums: [parts, results] → y: [results].
-SS_GLOBAL void addParts(Global<const double> sums, Global<float> y, SumPlan plan, std::int64_t results) {
+// sums: [parts, results] → y: [results]; Y: float, or the bits of a low type.
+template <typename Y>
+SS_GLOBAL void addParts(Global<const double> sums, Global<Y> y, SumPlan plan, ChainType type, std::int64_t results) {
   const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
   if (i >= results) return;
   double sum = sums[i];
   for (std::int64_t part = 1; part < plan.parts; ++part) sum += static_cast<double>(sums[part * results + i]);
-  y[i] = static_cast<float>(sum / plan.count);
+  const auto value = static_cast<float>(sum / plan.count);
+  if constexpr (sizeof(Y) == sizeof(float))
+    y[i] = value;
+  else
+    y[i] = roundedBits(value, type);
+}
+
+template <typename Y>
+Status runParts(Launcher& gpu, const SumPlan& plan, ChainType type, std::int64_t results, std::int64_t sums) {
+  return gpu.run("sum of steps", gpu::function<addParts<Y>>, blocksFor(results), kThreads, gpu.readRoom<double>(0, sums),
+                 gpu.out<Y>(0), plan, type, results);
 }
 
 }  // namespace pointwise_sum_cu
 
 Result<std::unique_ptr<Kernel>> makePointwiseSum(const KernelSpec& spec) {
-  if (spec.outputs.size() != 1 || !takesOutput(spec, 0)) return notTaken(spec, "a result other than float32");
+  const auto result = spec.outputs.size() == 1 ? chainTypeOf(spec.outputs[0]) : std::nullopt;
+  if (!result || result == ChainType::kBool) return notTaken(spec, "a result other than a float");
   std::vector<std::size_t> inputs;
   std::vector<Dims> dims;
-  std::vector<bool> masks;
+  std::vector<ChainType> types;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    if (!takesInput(spec, i) && !takesInput(spec, i, DType::kBool))
-      return notTaken(spec, "operands other than float32 and bool");
+    const auto type = chainTypeOf(spec.inputs[i]);
+    if (!type) return notTaken(spec, "operands other than floats and bool");
     inputs.push_back(i);
     dims.push_back(spec.inputs[i].dims);
-    masks.push_back(spec.inputs[i].dtype == DType::kBool);
+    types.push_back(*type);
   }
   Chain chain;
-  if (inputs.empty() || inputs.size() > kMostPointwiseInputs || !appendProgram(chain, spec.attrs, masks))
+  chain.result = *result;
+  if (inputs.empty() || inputs.size() > kMostPointwiseInputs || !appendProgram(chain, spec.attrs, masksOf(types)))
     return notTaken(spec, "no chain of steps");
   chain.inputs = static_cast<int>(inputs.size());
   SS_ASSIGN(const PointwiseSumShape shape, pointwiseSumShape(spec));
   if (!shape.ofLeading && !shape.ofTrailing) return notTaken(spec, "sums along axes between those that stay");
-  SS_ASSIGN(const ChainInputs<kMostInputs> in, inputsBeside<kMostInputs>(spec, shape.dims, dims, masks));
+  SS_ASSIGN(const ChainInputs<kMostInputs> in, inputsBeside<kMostInputs>(spec, shape.dims, dims, types));
   const std::int64_t total = elementCount(shape.dims), results = elementCount(spec.outputs[0].dims);
   SumPlan plan;
   plan.rows = shape.ofTrailing ? results : total / results;
@@ -92,13 +105,19 @@ Result<std::unique_ptr<Kernel>> makePointwiseSum(const KernelSpec& spec) {
   const auto function = shape.ofTrailing ? gpu::function<addColumns> : gpu::function<addRows>;
   const std::int64_t blocks = shape.ofTrailing ? sums : blocksFor(sums);
   const int threads = shape.ofTrailing ? threadsForRow(plan.columns / plan.parts) : kThreads;
+  ChainForm form = formOf(chain, in, total);
+  form.sum = ChainSum{shape.ofTrailing, threads, plan.rows, plan.columns, plan.parts};
+  const auto source = std::make_shared<const std::string>(chainSource(form));
   return makeLaunched(
-      "sum of " + std::to_string(chain.count) + " steps",
+      "sum of " + std::to_string(chain.count) + " steps, or compiled by NVRTC",
       [=, inputs = std::move(inputs)](Launcher& gpu) -> Status {
-        SS_TRY(gpu.run("sum of steps: parts", function, blocks, threads, inputsOf(gpu, in, inputs), chain,
-                       gpu.room<double>(0, sums), plan));
-        return gpu.run("sum of steps", gpu::function<addParts>, blocksFor(results), kThreads, gpu.readRoom<double>(0, sums),
-                       gpu.out<float>(0), plan, results);
+        SS_ASSIGN(const bool done, runGenerated(*source, "sum of steps: parts, compiled", gpu.call(), inputs,
+                                                gpu.call().workspace.data(), blocks, threads));
+        if (!done)
+          SS_TRY(gpu.run("sum of steps: parts", function, blocks, threads, inputsOf(gpu, in, inputs), chain,
+                         gpu.room<double>(0, sums), plan));
+        return isLow(chain.result) ? runParts<std::uint16_t>(gpu, plan, chain.result, results, sums)
+                                   : runParts<float>(gpu, plan, chain.result, results, sums);
       },
       static_cast<std::size_t>(sums) * sizeof(double));
 }

@@ -25,11 +25,15 @@ struct Chain {
   std::vector<std::string> steps;
   std::vector<std::pair<DType, Dims>> inputs;
   Dims y;
+  DType result = DType::kF32;
+  std::vector<std::int64_t> summed = {};  // axes
+  bool mean = false;
 };
 
-// Whole operands, numbers, broadcasts of several axes and of masks; sizes that are no multiples of four.
+// Whole operands, numbers, broadcasts of several axes and of masks; sizes that are no multiples of four; low types in every
+// place. Sums of one part and of several, of one warp and of several.
 std::vector<Chain> chains() {
-  const auto f = DType::kF32;
+  const auto f = DType::kF32, h = DType::kF16, b = DType::kBF16;
   return {{"Whole", {"Mul 0 1", "Add 2 3", "Sigmoid 4", "Mul 4 5"}, {{f, {5, 7}}, {f, {5, 7}}, {f, {5, 7}}}, {5, 7}},
           {"Broadcast",
            {"Sub 0 1", "Mul 3 2", "Gelu 4", "Add 5 0"},
@@ -42,17 +46,33 @@ std::vector<Chain> chains() {
           {"Rounded",
            {"ToBFloat16 0", "Mul 2 1", "ToFloat16 3", "GeluTanhGrad 4 0", "Erf 5", "Round 3", "Pow 6 7"},
            {{f, {1030}}, {f, {1030}}},
-           {1030}}};
+           {1030}},
+          {"LowBroadcast", {"Mul 0 1", "Add 3 2", "Tanh 4"}, {{b, {5, 7}}, {h, {7}}, {b, {}}}, {5, 7}, b},
+          {"LowMasks",
+           {"Relu 0", "FromMask 1", "Mul 3 4", "Sub 5 2"},
+           {{h, {1030}}, {DType::kBool, {1030}}, {f, {1030}}},
+           {1030},
+           h},
+          {"LowToFloat", {"Exp 0", "Div 2 1"}, {{b, {3, 41}}, {h, {3, 1}}}, {3, 41}},
+          {"FloatToLow", {"GeluTanh 0", "Mul 1 0"}, {{f, {1029}}}, {1029}, b},
+          {"SumOfRows", {"Mul 0 1", "Sub 2 0"}, {{f, {3, 9001}}, {f, {9001}}}, {3}, f, {1}},
+          {"SumOfShortRows", {"Mul 0 1", "Sigmoid 2"}, {{f, {70, 33}}, {f, {70, 1}}}, {70}, f, {1}},
+          {"SumOfColumns", {"Where 1 0 2"}, {{f, {300, 41}}, {DType::kBool, {41}}, {f, {}}}, {41}, f, {0}},
+          {"MeanOfAll", {"Sub 0 1", "Mul 2 2"}, {{f, {3, 55, 5}}, {f, {1, 55, 1}}}, {}, f, {0, 1, 2}, true},
+          {"LowSumOfRows", {"Mul 0 1", "Add 2 0"}, {{b, {5, 700}}, {b, {700}}}, {5}, b, {1}},
+          {"LowMeanOfColumns", {"Mul 0 1", "Abs 2"}, {{h, {200, 9}}, {f, {200, 1}}}, {9}, h, {0}, true}};
 }
 
 KernelSpec specOf(const Chain& chain) {
   KernelSpec spec;
   spec.domain = "stepscope";
-  spec.op = "Pointwise";
+  spec.op = chain.summed.empty() ? "Pointwise" : "PointwiseSum";
   spec.attrs.set("steps", chain.steps);
+  if (!chain.summed.empty()) spec.attrs.set("axes", chain.summed);
+  spec.attrs.set("mean", std::int64_t{chain.mean});
   for (const auto& [dtype, dims] : chain.inputs)
     spec.inputs.push_back({dtype, dims, false, {}, Layout::kPlain, Space::kDevice});
-  spec.outputs = {{DType::kF32, chain.y}};
+  spec.outputs = {{chain.result, chain.y}};
   return spec;
 }
 

@@ -10,27 +10,38 @@
 namespace stepscope {
 namespace {
 
-// Every step there is, with operands of every form, for results of both types.
+// Every step there is, with operands of every form and type, for results of every type and for sums.
 TEST(GeneratedSources, AreTakenByTheRealCompiler) {
   const auto nvrtc = cuda::Nvrtc::load();
   if (!nvrtc) GTEST_SKIP() << nvrtc.error().message;
   using Lies = cuda::ChainForm::Lies;
   cuda::ChainForm all;
-  all.inputs = {{Lies::kAsResult, false, {}},
-                {Lies::kWalked, false, {1, 0}},
-                {Lies::kScalar, false, {}},
-                {Lies::kAsResult, true, {}},
-                {Lies::kWalked, true, {0, 1}}};
+  using Type = cuda::ChainType;
+  all.inputs = {{Lies::kAsResult, Type::kFloat, {}},    {Lies::kWalked, Type::kFloat, {1, 0}},
+                {Lies::kScalar, Type::kFloat, {}},      {Lies::kAsResult, Type::kBool, {}},
+                {Lies::kWalked, Type::kBool, {0, 1}},   {Lies::kAsResult, Type::kFloat16, {}},
+                {Lies::kAsResult, Type::kBFloat16, {}}, {Lies::kWalked, Type::kBFloat16, {1, 0}},
+                {Lies::kScalar, Type::kFloat16, {}}};
+  const int inputs = static_cast<int>(all.inputs.size());
   all.extents = {31, 33};
   all.total = 31 * 33;
   all.p = 0.5F;
   for (int step = 0; step < static_cast<int>(cuda::Step::kCount); ++step)
-    all.steps.push_back({step, {step % 5, static_cast<int>(all.inputs.size()) - 1 + step, (step + 2) % 5}});
-  for (const bool mask : {false, true}) {
-    all.maskResult = mask;
+    all.steps.push_back({step, {step % inputs, inputs - 1 + step, (step + 2) % inputs}});
+  std::vector<cuda::ChainForm> forms;
+  for (const Type result : {Type::kFloat, Type::kBool, Type::kFloat16, Type::kBFloat16}) {
+    all.result = result;
+    forms.push_back(all);
+  }
+  for (const auto& sum :
+       {cuda::ChainSum{true, 256, 31, 33, 2}, cuda::ChainSum{true, 32, 31, 33, 1}, cuda::ChainSum{false, 256, 31, 33, 4}}) {
+    forms.push_back(all);
+    forms.back().sum = sum;
+  }
+  for (const cuda::ChainForm& form : forms) {
     for (const int major : {8, 9}) {
-      const auto code = (*nvrtc)->codeOf(std::string(cuda::chainPrelude()) + cuda::chainSource(all), major, 0);
-      ASSERT_TRUE(code.has_value()) << code.error().message << "\n" << cuda::chainSource(all);
+      const auto code = (*nvrtc)->codeOf(std::string(cuda::chainPrelude()) + cuda::chainSource(form), major, 0);
+      ASSERT_TRUE(code.has_value()) << code.error().message << "\n" << cuda::chainSource(form);
       EXPECT_EQ(std::memcmp(code->data(),
                             "\x7f"
                             "ELF",

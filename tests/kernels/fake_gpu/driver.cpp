@@ -12,6 +12,7 @@
 #include <map>
 #include <vector>
 
+#include "tests/kernels/fake_gpu/compiled_thread.h"
 #include "tests/kernels/fake_gpu/gpu.h"
 
 namespace stepscope::cuda {
@@ -68,9 +69,11 @@ unsigned indexOf(int which) {
   return which == 0 ? static_cast<unsigned>(stepscope::gpu::threadIndex())
                     : static_cast<unsigned>(stepscope::gpu::blockIndex());
 }
+constexpr fake::CompiledThread kThread{indexOf, [] { stepscope::gpu::syncThreads(); },
+                                       [](double value, int lanes) { return stepscope::gpu::shuffleXor(value, lanes); }};
 // What reads the parameters of a kernel that the fake NVRTC has compiled, all of them addresses, and gives a call of it.
 std::function<std::function<void()>(void**)> compiledKernel(void* library) {
-  const auto count = reinterpret_cast<int (*)(unsigned (*)(int))>(dlsym(library, "fakeParameters"))(indexOf);
+  const auto count = reinterpret_cast<int (*)(const fake::CompiledThread&)>(dlsym(library, "fakeParameters"))(kThread);
   const auto call = reinterpret_cast<void (*)(void**)>(dlsym(library, "fakeCall"));
   return [count, call](void** parameters) -> std::function<void()> {
     std::vector<void*> values;

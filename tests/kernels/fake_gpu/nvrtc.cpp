@@ -25,10 +25,14 @@ constexpr char kLanguage[] = R"(
 #define __forceinline__ inline
 #define __global__
 #define __launch_bounds__(threads)
+#define __shared__ static  // one block runs after another
+#include "tests/kernels/fake_gpu/compiled_thread.h"
+static stepscope::fake::CompiledThread thread;
 struct Index { unsigned x; };
-static unsigned (*indexOf)(int which);
-#define threadIdx (Index{indexOf(0)})
-#define blockIdx (Index{indexOf(1)})
+#define threadIdx (Index{thread.index(0)})
+#define blockIdx (Index{thread.index(1)})
+static void __syncthreads() { thread.sync(); }
+static double __shfl_xor_sync(unsigned, double value, int lanes) { return thread.shuffleXor(value, lanes); }
 struct alignas(16) float4 { float x, y, z, w; };
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
@@ -37,7 +41,12 @@ static float __fsub_rn(float a, float b) { return a - b; }
 static float __fmul_rn(float a, float b) { return a * b; }
 #include "kernels/half.h"
 #define SS_DEVICE inline
-namespace stepscope::gpu { using Half = Float16; using BFloat = BFloat16; }
+namespace stepscope::gpu {
+using Half = Float16;
+using BFloat = BFloat16;
+template <typename T>
+struct alignas(4 * sizeof(T)) Four { T x, y, z, w; };
+}
 )";
 constexpr char kEnding[] = R"(
 template <typename... P, std::size_t... I>
@@ -48,7 +57,7 @@ template <typename... P>
 static int countOf(void (*)(P...)) { return sizeof...(P); }
 template <typename... P>
 static void call(void (*kernel)(P...), void** values) { callWith(kernel, values, std::index_sequence_for<P...>()); }
-extern "C" int fakeParameters(unsigned (*index)(int)) { indexOf = index; return countOf(generated); }
+extern "C" int fakeParameters(const stepscope::fake::CompiledThread& calls) { thread = calls; return countOf(generated); }
 extern "C" void fakeCall(void** values) { call(generated, values); }
 )";
 
