@@ -28,6 +28,7 @@ class Sharer {
         bytes_(bytes) {}
 
   Result<SharedOut> run() {
+    SS_TRY(computeAgain());
     findReaders();
     SS_TRY(takeParts());
     SharedOut made;
@@ -50,6 +51,71 @@ class Sharer {
 
  private:
   using Reads = std::vector<Use>;
+
+  // What the forward phase makes of parameters alone, such as a Transpose or a Cast, would live until the backward phase
+  // reads it: that gets one of its own.
+  Status computeAgain() {
+    std::unordered_set<ValueId> made;
+    for (std::size_t i = 0; i < trained_.size(); ++i)
+      if (shared_[i]) made.insert(trained_[i]);
+    const UseTable uses = graph_.uses();
+    std::unordered_map<ValueId, ValueId> again;
+    for (const NodeId id : std::vector<NodeId>(graph_.order())) {
+      if (!ofParameters(graph_.node(id), made)) continue;
+      const ValueId result = graph_.node(id).output(0);
+      made.insert(result);
+      std::vector<Use> late;
+      for (const Use& use : uses[static_cast<std::size_t>(result.index)])
+        if (graph_.node(use.node).phase != Phase::kForward && use.input < graph_.node(use.node).inputs.size())
+          late.push_back(use);
+      if (late.empty()) continue;
+      SS_ASSIGN(const ValueId copy, copyOf(result, made, again));
+      for (const Use& use : late) graph_.setInput(use.node, use.input, copy);
+    }
+    return {};
+  }
+
+  // Whether a node of the forward phase computes one cheap result of parameters and constants.
+  bool ofParameters(const Node& node, const std::unordered_set<ValueId>& made) const {
+    const OpDef* op = inference_.ops().find(node);
+    if (node.phase != Phase::kForward || node.outputs.size() != 1 || !node.predicates.empty() || !node.subgraphs.empty() ||
+        !op || op->random || op->recompute != Recompute::kCheap || op->sideEffect != SideEffect::kNone)
+      return false;
+    bool any = false;
+    for (const ValueId input : node.inputs) {
+      if (!input) continue;
+      any = any || made.contains(input);
+      if (!made.contains(input) && graph_.value(input).role != ValueRole::kInitializer &&
+          graph_.value(input).role != ValueRole::kConstant)
+        return false;
+    }
+    return any;
+  }
+
+  Result<ValueId> copyOf(ValueId value, const std::unordered_set<ValueId>& made,
+                         std::unordered_map<ValueId, ValueId>& again) {
+    const NodeId producer = graph_.value(value).producer;
+    if (!producer) return value;  // a parameter, which is gathered again, or a constant
+    if (const auto known = again.find(value); known != again.end()) return known->second;
+    const Node original = graph_.node(producer);
+    std::vector<ValueId> inputs = original.inputs;
+    for (ValueId& input : inputs)
+      if (input && made.contains(input)) {
+        SS_ASSIGN(input, copyOf(input, made, again));
+      }
+    const NodeId id = graph_.addNode(original.name + "_recompute", original.domain, original.op, std::move(inputs),
+                                     {graph_.value(value).name + "_recompute"}, original.attrs);
+    Node& node = graph_.mutableNode(id);
+    node.sinceVersion = original.sinceVersion;
+    node.phase = Phase::kRecompute;
+    node.provenance = original.provenance;
+    node.provenance.sources = {producer};
+    node.provenance.pass = graph_.pass();
+    node.provenance.forward = producer;
+    node.origin = {.kind = Origin::Kind::kRecomputed, .node = producer};
+    SS_TRY(inference_.inferNode(id));
+    return again[value] = graph_.node(id).output(0);
+  }
 
   void findReaders() {
     forward_.resize(trained_.size());

@@ -3,7 +3,8 @@
 // The initializer of a trained parameter becomes this rank's part of it (kernels/rank_part.h), one axis, under the same
 // name. What reads it reads the result of an AllGather: one in front of the first reader of the forward phase, another one
 // in front of the first reader of the backward phase, so that the whole parameter takes memory only while a phase needs it.
-// Some parameters are gathered together, as many as fit in option ranks.bucket.
+// What the forward phase makes of parameters alone (a Transpose, a Cast) is computed again for the backward phase. Some
+// parameters are gathered together, as many as fit in option ranks.bucket.
 //
 // All ranks have to meet the collectives of a step in one order, while passes decide by the batch, which differs. The order
 // is read off the imported graph: those of the forward phase by first use; those of the backward phase as it runs, against
