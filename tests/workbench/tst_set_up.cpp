@@ -2,6 +2,7 @@
 // Opening a model by hand, with the real worker: what is proposed trains as it stands, can be changed, and says what does
 // not fit.
 #include <QAction>
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
@@ -208,6 +209,38 @@ class SetUpTest : public QObject {
     QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
     QCOMPARE(w->store().steps().size(), std::size_t{1});
     QVERIFY(w->store().steps().front()->has_loss() && std::isfinite(w->store().steps().front()->loss()));
+    QVERIFY_LOOP(w);
+  }
+
+  // The set-up of a model that runs elsewhere than on the CPU, built again, leaves it there.
+  void theDeviceStaysWhatItIs() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"device", "emulated"}}), w);
+    w.loop().act([&] { w->actions()["configure"]->trigger(); });
+    SetUpDialog* dialog = nullptr;
+    for (auto* found : w->findChildren<SetUpDialog*>())
+      if (found->isVisible()) dialog = found;
+    QVERIFY(dialog);
+    auto* device = dialog->findChild<QComboBox*>(QStringLiteral("set_up_device"));
+    QCOMPARE(device->currentText(), QStringLiteral("Emulated GPU"));
+    QVERIFY(w.loop().wait([&] { return device->findData(QStringLiteral("cuda")) >= 0; }));
+    QCOMPARE(device->findData(QStringLiteral("mirror")), -1);
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    const auto valueOf = [&](const char* name) {
+      for (const auto& option : w->store().options())
+        if (option.name() == name) return QString::fromStdString(option.value());
+      return QString();
+    };
+    QCOMPARE(valueOf("device"), QStringLiteral("emulated"));
+    // And goes to the CPU where that is chosen.
+    w.loop().act([&] { w->actions()["configure"]->trigger(); });
+    for (auto* found : w->findChildren<SetUpDialog*>())
+      if (found->isVisible()) dialog = found;
+    device = dialog->findChild<QComboBox*>(QStringLiteral("set_up_device"));
+    w.loop().act([&] { device->setCurrentIndex(device->findData(QStringLiteral("cpu"))); });
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    QCOMPARE(valueOf("device"), QStringLiteral("cpu"));
+    QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY_LOOP(w);
   }
 

@@ -58,6 +58,7 @@ class SetUpDialog : public QDialog {
   // The index of a page that is filled when it is first shown.
   int addPage(QTabWidget* tabs, const QString& title, QWidget* (*make)(const snapshot::ModelInfo& model));
   QWidget* trainingPage(const snapshot::Configure& before);
+  void addDevice(const QString& device);  // in the words of the option; one that is listed stays as it is
   void chooseData();
   void update();
   void proposeFunction();

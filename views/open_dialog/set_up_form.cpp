@@ -90,7 +90,11 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   dims_->setText(dims.join(' '));
   device_ = new QComboBox;
   device_->setAccessibleName(QStringLiteral("Device"));
-  device_->addItem(QStringLiteral("CPU · fp32"), QStringLiteral("cpu"));
+  device_->setObjectName(QStringLiteral("set_up_device"));
+  addDevice(QStringLiteral("cpu"));
+  const QString device = value(before, "device");
+  if (!device.isEmpty()) addDevice(device);
+  device_->setCurrentIndex(std::max(0, device_->findData(device)));
   trained_ = quiet({});
 
   const std::pair<QWidget*, QString> tips[] = {
@@ -108,7 +112,7 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
       {accumulate_, QStringLiteral("Micro steps whose gradients are summed for one update")},
       {train_, QStringLiteral("Train only parameters whose name matches")},
       {freeze_, QStringLiteral("Do not train parameters whose name matches")},
-      {device_, QStringLiteral("Where the step runs, and in which precision")},
+      {device_, QStringLiteral("Where the step runs; its precision stands on the page More")},
       {threads_, QStringLiteral("Threads of the kernels; stored with the run")},
       {seed_, QStringLiteral("Of random numbers, synthetic data and missing weights")}};
   for (const auto& [field, tip] : tips) field->setToolTip(tip);
@@ -144,6 +148,17 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   connect(loss_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
   connect(optimizer_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
   return scroll;
+}
+
+void SetUpDialog::addDevice(const QString& device) {
+  if (device_->findData(device) >= 0) return;
+  const QString shown = format::visible(device);
+  device_->addItem(device == u"cpu"        ? QStringLiteral("CPU")
+                   : device == u"cuda"     ? QStringLiteral("GPU (CUDA)")
+                   : device == u"auto"     ? QStringLiteral("GPU if there is one")
+                   : device == u"emulated" ? QStringLiteral("Emulated GPU")
+                                           : shown,
+                   device);
 }
 
 void SetUpDialog::chooseData() {
@@ -202,8 +217,7 @@ QWidget* SetUpDialog::fieldOf(const QString& setting) const {
                                                      {"freeze", freeze_},
                                                      {"seed", seed_},
                                                      {"threads", threads_},
-                                                     {"device", device_},
-                                                     {"precision", device_}};
+                                                     {"device", device_}};
   for (const auto& [name, field] : fields)
     if (setting == QLatin1String(name)) return field;
   return more_ ? more_->fieldOf(setting.toStdString()) : nullptr;

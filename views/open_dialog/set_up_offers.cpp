@@ -76,6 +76,10 @@ void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {
   more_ = new MoreSettings(options, kept_);
   std::erase_if(kept_, [this](const auto& setting) { return more_->has(setting.first); });
   tabs_->insertTab(1, more_, QStringLiteral("More"));
+  for (const snapshot::Option& option : options)
+    if (option.name() == "device")
+      for (const auto& choice : option.choices())
+        if (choice != "mirror") addDevice(QString::fromStdString(choice));  // a device that only tests have a use for
   if (!asked_.isEmpty()) showProblem(QString(refused_), QString(asked_));
 }
 
