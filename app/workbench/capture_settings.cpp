@@ -23,14 +23,26 @@ QString escaped(const QString& name) {
   return out;
 }
 
+// Of the capture that the model belongs to; empty where there is none.
+QJsonDocument captureOf(const QString& model) {
+  QFile file(QFileInfo(model).absoluteDir().filePath(QStringLiteral("capture.json")));
+  if (file.size() > kMostBytes || !file.open(QIODevice::ReadOnly)) return {};
+  return QJsonDocument::fromJson(file.readAll());
+}
+
 }  // namespace
+
+QStringList captureNotes(const QString& model) {
+  QStringList notes;
+  for (const QJsonValue& note : captureOf(model)[QStringLiteral("notes")].toArray())
+    if (!note.toString().isEmpty()) notes << note.toString();
+  return notes;
+}
 
 snapshot::Configure captureSettings(const QString& model) {
   snapshot::Configure out;
   const QDir folder = QFileInfo(model).absoluteDir();
-  QFile file(folder.filePath(QStringLiteral("capture.json")));
-  if (file.size() > kMostBytes || !file.open(QIODevice::ReadOnly)) return out;
-  const QJsonDocument json = QJsonDocument::fromJson(file.readAll());
+  const QJsonDocument json = captureOf(model);
   if (!json.isObject()) return out;
   const auto set = [&out](const char* name, const QString& value) {
     if (value.isEmpty()) return;

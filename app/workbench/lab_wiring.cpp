@@ -61,7 +61,10 @@ LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, ModelSession& session
   connect(&session, &ModelSession::builtChanged, this, [this] {
     if (!session_.built() || session_.comingBack()) return;
     // After everything else that follows a build.
-    QTimer::singleShot(0, this, &LabWiring::compareFirst);
+    QTimer::singleShot(0, this, [this] {
+      if (session_.built() && session_.client().host().local()) session_.tellCaptureNotes();
+      compareFirst();
+    });
   });
 }
 

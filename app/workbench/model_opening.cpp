@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "app/workbench/actions.h"
+#include "app/workbench/capture_settings.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/places.h"
 #include "app/workbench/questions.h"
@@ -196,7 +197,10 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     else
       session_.build(configuration);
   });
-  if (!session_.client().host().local()) offerSending(*dialog);
+  if (session_.client().host().local())
+    dialog->tellNotes(captureNotes(path));
+  else
+    offerSending(*dialog);
   connect(dialog, &SetUpDialog::fitWanted, this, &ModelOpening::buildToFit);
   connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {

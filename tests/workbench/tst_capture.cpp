@@ -192,6 +192,40 @@ class CaptureTest : public QObject {
              c.gradients.size() - 1);
   }
 
+  // Before the build, and after it even where nothing is compared: they are no matter of the comparison.
+  void whatTheCaptureDoesNotKeepIsSaid() {
+    Captured c;
+    capture({}, "none", c);
+    QVERIFY(
+        write(c.place.filePath(QStringLiteral("capture.json")),
+              "{\"draws\": \"none\", \"notes\": [\"model.py:7: Python reads <b>3</b>\", \"a hook\", \"c\", \"d\", \"e\"]}"));
+    WindowDriver w;
+    View* view = w.view(QStringLiteral("capture"));
+    w.loop().act([&] { view->findChild<QCheckBox*>(QStringLiteral("capture_always"))->setChecked(true); });
+    if (w->store().findings().golden().wanted())
+      w.loop().act([&] { view->findChild<QCheckBox*>(QStringLiteral("capture_always"))->click(); });
+    QVERIFY(!w->store().findings().golden().wanted());
+    auto* dialog = w.open(c.place.path());
+    QVERIFY(dialog);
+    const auto* notes = dialog->findChild<QLabel*>(QStringLiteral("set_up_notes"));
+    QVERIFY(notes && notes->isVisible() && notes->textFormat() == Qt::PlainText);
+    QVERIFY2(notes->text().contains(QStringLiteral("model.py:7: Python reads <b>3</b>")) &&
+                 notes->text().contains(QStringLiteral("and 2 more")),
+             qPrintable(notes->text()));
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return alerts(w->store(), "capture_note").size() == 5; }, 60'000));
+    for (const auto& alert : alerts(w->store(), "capture_note")) QCOMPARE(alert.severity(), snapshot::Alert::WARNING);
+    QVERIFY(!w->store().findings().golden().comparison());
+    // Another plan, and the comparison itself, tell none of them twice and drop none.
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("pass.group_updates"), QStringLiteral("off")); });
+    QVERIFY(w.settled());
+    QCOMPARE(alerts(w->store(), "capture_note").size(), 5u);
+    w.loop().act([&] { view->findChild<QPushButton*>(QStringLiteral("capture_compare"))->click(); });
+    QVERIFY(compared(w));
+    QCOMPARE(alerts(w->store(), "capture_note").size(), 5u);
+    QVERIFY_LOOP(w);
+  }
+
   // As `capture(…, optimizer=…)` writes it of a run.
   void aCapturedRunGoesOnWhereItStood() {
     Captured c;

@@ -10,7 +10,12 @@
 namespace stepscope::capture {
 namespace {
 
-int rank(const snapshot::GoldenTensor& t) { return t.verdict() == "differs" ? 0 : t.verdict() == "skipped" ? 2 : 1; }
+// Random numbers have no tensor of PyTorch's beside them: the row says how the comparison did without.
+bool compared(const snapshot::GoldenTensor& t) { return t.kind() != "draws"; }
+
+int rank(const snapshot::GoldenTensor& t) {
+  return t.verdict() == "differs" ? 0 : t.verdict() == "skipped" || !compared(t) ? 2 : 1;
+}
 
 TableCell numberCell(const snapshot::GoldenTensor& t, double value) {
   if (t.index().empty() && std::isnan(t.cosine())) {
@@ -37,7 +42,10 @@ std::vector<TableColumn> columns() {
   const auto number = [](const QString& title, const QString& tip) { return TableColumn{title, tip, true, 6}; };
   return {
       text(QStringLiteral("Verdict"),
-           QStringLiteral("Whether the largest difference lies within the tolerance; skipped: the options leave it out"), 6),
+           QStringLiteral("Whether the largest difference lies within the tolerance; skipped: the options leave it out; "
+                          "left out: random numbers, which "
+                          "both do without"),
+           6),
       text(QStringLiteral("What"), QStringLiteral("Loss, gradient, running statistic, output of a module"), 7),
       text(QStringLiteral("Name"), QStringLiteral("Parameter, buffer or module"), 14),
       text(QStringLiteral("Shape"), QStringLiteral("Extents"), 7),
@@ -67,9 +75,10 @@ std::vector<TableRow> rows(const snapshot::GoldenComparison& comparison, const G
     if (const auto it = byName.find(t.name()); it != byName.end()) row.target = Selection::ofValue(it->second);
     TableCell verdict(t.verdict() == "differs"   ? QStringLiteral("✗ differs")
                       : t.verdict() == "skipped" ? QStringLiteral("– skipped")
+                      : !compared(t)             ? QStringLiteral("– left out")
                                                  : QStringLiteral("✓ agrees"),
                       rank(t), format::visible(t.reason()));
-    verdict.role = QString::fromLatin1(t.verdict() == "differs" ? "error" : t.verdict() == "skipped" ? "muted" : "ok");
+    verdict.role = QString::fromLatin1(t.verdict() == "differs" ? "error" : rank(t) == 2 ? "muted" : "ok");
     TableCell off = numberCell(t, t.max_abs());
     if (!t.index().empty()) off.tip = place(t);
     const QString cause = format::visible(t.cause().empty() ? t.reason() : t.cause()), source = format::visible(t.source()),
@@ -98,7 +107,7 @@ QString summary(const snapshot::GoldenComparison& comparison, QString* role) {
   int differ = 0, agree = 0, skipped = 0;
   for (const auto& t : comparison.tensors()) {
     differ += t.verdict() == "differs";
-    agree += t.verdict() == "agrees";
+    agree += t.verdict() == "agrees" && compared(t);
     skipped += t.verdict() == "skipped";
   }
   QString text = differ > 0

@@ -36,6 +36,8 @@ class SetUpDialog : public QDialog {
   // The worker is on another machine: a file of this one is sent before it can be used.
   void setHost(const QString& host);
   void setData(const QString& path) { data_->setText(path); }  // where it lies for the worker
+  // What PyTorch's meaning lost when the model was captured.
+  void tellNotes(const QStringList& notes);
   // The model can be looked at without a build, in place of the one that is open.
   void offerLook();
   // What can be set besides: a page of fields made of the options' metadata. Once.

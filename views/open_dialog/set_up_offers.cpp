@@ -2,6 +2,7 @@
 // What the set-up is told after it stands there: why its settings were refused, what else can be done, further settings.
 #include <QDialogButtonBox>
 #include <QFormLayout>
+#include <QVBoxLayout>
 #include <utility>
 
 #include "views/common/format.h"
@@ -81,6 +82,22 @@ void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {
       for (const auto& choice : option.choices())
         if (choice != "mirror") addDevice(QString::fromStdString(choice));  // a device that only tests have a use for
   if (!asked_.isEmpty()) showProblem(QString(refused_), QString(asked_));
+}
+
+void SetUpDialog::tellNotes(const QStringList& notes) {
+  if (notes.isEmpty()) return;
+  constexpr int kMost = 3;
+  QStringList shown;
+  for (const QString& note : notes.mid(0, kMost)) shown << format::visible(note);
+  if (notes.size() > kMost)
+    shown << QStringLiteral("and %1 more; after the build they stand in Alerts").arg(notes.size() - kMost);
+  auto* label = new QLabel(QStringLiteral("Not kept by the capture: %1").arg(shown.join('\n')));
+  label->setObjectName(QStringLiteral("set_up_notes"));
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setProperty("role", "warn");
+  auto* layout = static_cast<QVBoxLayout*>(this->layout());
+  layout->insertWidget(layout->indexOf(tabs_), label);
 }
 
 void SetUpDialog::offerLook() {

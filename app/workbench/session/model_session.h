@@ -98,6 +98,7 @@ class ModelSession : public QObject {
   void planCapacity(const snapshot::GetCapacity& question) { lab_.planCapacity(question); }
   void bisect(const QString& file) { lab_.bisect(file); }
   void compareWithCapture() { lab_.compareWithCapture(); }
+  void tellCaptureNotes() { lab_.tellCaptureNotes(); }
   void determinism() { lab_.determinism(); }
   void compareBits() { lab_.compareBits(); }
 

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <utility>
 
+#include "app/workbench/capture_settings.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_answers.h"
 #include "app/workbench/session/session_model.h"
@@ -120,21 +121,30 @@ void SessionLab::compareWithCapture() {
     emit session_.note(!found->unchecked().empty() ? QStringLiteral("Not compared with PyTorch; see “Next to PyTorch”")
                        : found->alerts_size() > 0  ? QStringLiteral("Not what PyTorch computed; see “Next to PyTorch”")
                                                    : QStringLiteral("What PyTorch computed agrees"));
-    for (const snapshot::Alert& alert : captureAlerts()) {
-      if (parts_.answers.told(alert)) continue;
-      store_.addAlert(alert);
-      emit session_.alertRaised(alert);
-    }
+    tellCapture();
   });
+}
+
+void SessionLab::tellCaptureNotes() {
+  captureNotes_ = captureNotes(parts_.model.path());
+  tellCapture();
+}
+
+void SessionLab::tellCapture() {
+  for (const snapshot::Alert& alert : captureAlerts()) {
+    if (parts_.answers.told(alert)) continue;
+    store_.addAlert(alert);
+    emit session_.alertRaised(alert);
+  }
 }
 
 std::vector<snapshot::Alert> SessionLab::captureAlerts() const {
   const auto& found = store_.findings().golden().comparison();
-  if (!found) return {};
-  std::vector<snapshot::Alert> all(found->alerts().begin(), found->alerts().end());
-  const auto say = [&all](const char* code, std::string message) {
+  std::vector<snapshot::Alert> all;
+  if (found) all.assign(found->alerts().begin(), found->alerts().end());
+  const auto say = [&all](snapshot::Alert::Severity severity, const char* code, std::string message) {
     snapshot::Alert& alert = all.emplace_back();
-    alert.set_severity(snapshot::Alert::INFO);
+    alert.set_severity(severity);
     alert.set_code(code);
     alert.set_message(std::move(message));
     alert.set_node(-1);
@@ -142,9 +152,14 @@ std::vector<snapshot::Alert> SessionLab::captureAlerts() const {
     alert.set_instruction(-1);
     alert.set_step(-1);
   };
-  if (found->captured() && !found->unchecked().empty())
-    say("capture_unchecked", "not compared with what PyTorch computed: " + found->unchecked());
-  for (const std::string& note : found->notes()) say("capture_note", "the capture does not keep all: " + note);
+  if (found && found->captured() && !found->unchecked().empty())
+    say(snapshot::Alert::INFO, "capture_unchecked", "not compared with what PyTorch computed: " + found->unchecked());
+  const auto note = [&say](const std::string& text) {
+    say(snapshot::Alert::WARNING, "capture_note", "the capture does not keep all: " + text);
+  };
+  for (const QString& text : captureNotes_) note(text.toStdString());
+  if (found && captureNotes_.isEmpty())  // the capture lies on another machine
+    for (const std::string& text : found->notes()) note(text);
   return all;
 }
 
@@ -212,6 +227,7 @@ void SessionLab::recomputeAnswered() {
 void SessionLab::leave() {
   recomputeAnswered();
   nextRecompute_.reset();
+  captureNotes_.clear();
 }
 
 }  // namespace stepscope

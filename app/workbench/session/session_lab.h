@@ -21,6 +21,7 @@ class SessionLab : public SessionPart {
   void studyPrecision(const QString& precision);
   void tryOptions(const snapshot::GetTrials& question);  // a pause ends it with what was measured
   void compareWithCapture();                             // what differs are alerts too
+  void tellCaptureNotes();                               // what the capture of the model does not keep, as alerts
   void measureLedger();
   void planCapacity(const snapshot::GetCapacity& question);
   void bisect(const QString& file);  // .onnx of the part that shows the difference, on the worker's machine
@@ -35,7 +36,9 @@ class SessionLab : public SessionPart {
   void find(StudyOf<Report>& study, snapshot::Request request, const QString& what, Get get, const Then& then = {});
 
   void recomputeAnswered();
+  void tellCapture();  // the alerts of it that are not told yet
 
+  QStringList captureNotes_;
   bool askingRecompute_ = false;
   QTimer recomputeTakesLong_;
   std::optional<RecomputeAnswer> nextRecompute_;
