@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from stepscope_capture import natives
+from stepscope_capture import complex_calls, natives
 
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}
 _COMPLEX = {real: kind for kind, real in _REAL.items()}
@@ -91,14 +91,23 @@ def concerns(name, args, kwargs):
     """Whether a function makes a complex tensor or takes one."""
     if name.startswith("fft_") and name not in _ALIKE or name in ("view_as_complex", "complex", "polar") or kwargs.get("dtype") in _REAL or name in ("to", "type") and any(isinstance(a, torch.dtype) and a in _REAL for a in args):
         return name not in ("fft_fftfreq", "fft_rfftfreq")
-    if name == "stft":
+    if name == "stft" or name in complex_calls.MAKE_COMPLEX:
         return True
     flat = [v for a in (*args, *kwargs.values()) for v in (a if isinstance(a, (list, tuple)) else (a,))]
     return any(_is_complex(v) for v in flat) and name not in ("is_complex", "__get__")
 
 
+def computed(name, args, kwargs, mode):
+    """The function `name` in real arithmetic, else by the Python host; NotImplemented where neither can. `mode`: the one that traces."""
+    result = apply(name, args, kwargs, mode.markers.native)
+    return complex_calls.hosted(name, args, kwargs, mode, Pair) if result is NotImplemented else result
+
+
 def _required(name, args, kwargs):
-    result = apply(name, args, kwargs, None)
+    from stepscope_capture.meaning import KeepMeaning
+
+    mode = KeepMeaning.tracing()
+    result = apply(name, args, kwargs, None) if mode is None else computed(name, args, kwargs, mode)
     if result is NotImplemented:
         raise NotImplementedError(f"complex tensors: '{name}' has no real form here")
     return result

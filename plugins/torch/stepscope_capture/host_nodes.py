@@ -238,8 +238,10 @@ def write_results(graph):
 def notes(calls):
     """Words about the operators and functions that a file keeps."""
     operators = sorted({call.partition(".")[0] for call in calls if "::" in call})
-    functions = sorted(call for call in calls if "::" not in call)
+    functions = sorted(call for call in calls if "::" not in call and call != "ComplexOperator")
     words = [f"{', '.join(operators)}: ONNX has no such operator; kept as stepscope.python.Aten, which --plugin python_host runs with this Python"] if operators else []
+    if "ComplexOperator" in calls:
+        words.append("operators of complex tensors that have no real form here (linalg.eig, log, sqrt …): kept as stepscope.python.Function, which --plugin python_host runs with this Python")
     if functions:
         words.append(f"autograd.Function {', '.join(functions)}: cannot be traced; kept as stepscope.python.Function, which --plugin python_host runs with this Python")
     return words

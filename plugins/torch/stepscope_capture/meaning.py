@@ -244,7 +244,7 @@ class KeepMeaning(TorchFunctionMode):
             return NotImplemented
         if complex_numbers.concerns(name, args, kwargs):
             with self:
-                return complex_numbers.apply(name, args, kwargs, self.markers.native)
+                return complex_numbers.computed(name, args, kwargs, self)
         if name == "diagonal" and args:
             return self._diagonal(args[0], args[1:], kwargs)
         if name in NATIVES:

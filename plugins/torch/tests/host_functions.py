@@ -283,3 +283,71 @@ def numbers_by_numpy():
             return x * float(np.abs(x.detach().numpy()).mean())
 
     return Model(), F.cross_entropy, rows()
+
+
+# --- operators of complex tensors, which have no real form
+
+
+@meaning
+def eigenvalues_of_a_product():
+    """A linear system that moves on by powers of its eigenvalues."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(6, 4), nn.Linear(4, 3)
+            self.moves = nn.Parameter(torch.randn(4, 4) * 0.5)
+
+        def forward(self, x):
+            values, vectors = torch.linalg.eig(self.moves)
+            start = torch.linalg.solve(vectors, self.a(x).to(vectors.dtype).T)
+            return self.b((vectors @ (values[:, None] ** 3 * start)).real.T)
+
+    return between(Model())
+
+
+@meaning
+def radius_without_gradient():
+    class Model(Between):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("moves", torch.randn(8, 8))
+
+        def between(self, x):
+            with torch.no_grad():
+                radius = torch.linalg.eigvals(self.moves).abs().max()
+            return x @ (self.moves / radius)
+
+    return between(Model())
+
+
+@meaning
+def results_by_their_names():
+    class Model(Between):
+        def between(self, x):
+            found = torch.linalg.eig(x[:, :4].reshape(-1, 2, 2) + torch.eye(2))
+            sizes = found.eigenvectors.abs().sum(-2)
+            return torch.cat([found.eigenvalues.abs(), found.eigenvalues.real, sizes, sizes], -1)
+
+    return between(Model())
+
+
+@meaning
+def logarithm_and_root_of_complex():
+    class Model(Between):
+        def between(self, x):
+            z = torch.view_as_complex(x.reshape(-1, 4, 2))
+            u = torch.log(z) + z.sqrt() + torch.sin(z) * z**0.5
+            return torch.view_as_real(u).flatten(1)
+
+    return between(Model())
+
+
+@meaning
+def hermitian():
+    class Model(Between):
+        def between(self, x):
+            z = torch.view_as_complex(x.reshape(-1, 2, 2, 2))
+            return torch.cat([torch.linalg.eigvalsh(z + z.mH), torch.linalg.svdvals(z), x[:, :4]], -1)
+
+    return between(Model())
