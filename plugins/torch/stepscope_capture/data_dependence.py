@@ -112,7 +112,8 @@ def _memory(module, rows):
     changed = _changes(before, between)
     for name in changed:
         if all(len(of[name]) == 1 and type(of[name][0]) in (bool, int) for of in (before, between)):
-            found.append(f"attribute '{name}': forward() changes it (from {before[name][0]} to {between[name][0]}); the file keeps what is computed with the first")
+            once = "; a model that sets itself up in its first pass: let it run once before, model(*inputs)" if type(before[name][0]) is bool else ""
+            found.append(f"attribute '{name}': forward() changes it (from {before[name][0]} to {between[name][0]}); the file keeps what is computed with the first{once}")
     if not found and not torch.allclose(*losses, rtol=1e-4, atol=1e-6, equal_nan=True):
         names = ", ".join(f"'{name}'" for name in changed) or "what it is was not found"
         found = [f"forward() keeps something for the next batch that is no parameter and no buffer ({names}); in the file each step begins as the first: register_buffer"]
@@ -132,7 +133,7 @@ def data_dependence(module, rows, changed=()):
         reads.append(mode.reads)
     drawn.restore()
     for place in mode.reads_of_state:
-        found[place] = f"{place}: Python reads a number of a state that the step changes; the file keeps the number of the first step (a model that sets itself up in its first pass: let it run once before)"
+        found[place] = f"{place}: Python reads a number of a state that the step changes; the file keeps the number of the first step (a model that sets itself up in its first pass: let it run once before, model(*inputs))"
     for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():
         if place != other:
             break

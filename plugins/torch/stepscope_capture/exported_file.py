@@ -42,10 +42,15 @@ def write_state(proto, state, changed, results=(LOSS,)):
         output = following = f"{name}.next"
         if output not in made:  # the exporter handed an input or an initializer on under this name
             continue
-        if _is_always(proto, following, state, array_of(state[name])):  # written in every pass with what it has
+        always, contents = _constant(proto, following, state), array_of(state[name])
+        if always is not None and np.array_equal(always, contents):  # written in every pass with what it has
             continue
         if name not in initializers:
-            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array_of(state[name])), name))
+            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(contents), name))
+        if always is not None:  # a flag that is set: the step has to compute what it writes
+            is_there, following = f"{name}.is_there", f"{name}.kept"
+            graph.node.append(onnx.helper.make_node("Equal", [name, output], [is_there], name=is_there))
+            graph.node.append(onnx.helper.make_node("Where", [is_there, name, output], [following], name=following))
         for part, value in (("state", name), ("next", following)):
             proto.metadata_props.add(key=f"stepscope.update.{number}.{part}", value=value)
     outputs = [value for value in graph.output if value.name in results]
@@ -53,8 +58,8 @@ def write_state(proto, state, changed, results=(LOSS,)):
     graph.output.extend(outputs)
 
 
-def _is_always(proto, name, state, contents):
-    """Whether value `name` is computed of constants alone, of no input and nothing of `state`, and is `contents`."""
+def _constant(proto, name, state):
+    """The contents of value `name` where it is computed of constants alone, of no input and nothing of `state`; else None."""
     producer = {output: node for node in proto.graph.node for output in node.output}
     initializers, needed, constants = {t.name: t for t in proto.graph.initializer}, {}, {}
     wanted = [(name, False)]  # value, whether only its type or shape is asked for
@@ -66,17 +71,16 @@ def _is_always(proto, name, state, contents):
         node = producer.get(value)
         stops = node is not None and (node.domain, node.op_type) == ("stepscope", "StopGradient")
         if node is None or node.domain not in ("", "ai.onnx") and not stops or node.op_type in DRAWS or any(a.HasField("g") for a in node.attribute):
-            return False
+            return None
         if id(node) not in needed:
             needed[id(node)] = onnx.helper.make_node("Identity", node.input, node.output) if stops else node
             wanted += [(v, node.op_type == "Shape" or node.op_type == "CastLike" and i == 1) for i, v in enumerate(node.input) if v]
     nodes = [needed[id(node)] for node in proto.graph.node if id(node) in needed]
     graph = onnx.helper.make_graph(nodes, "constant", [], [onnx.ValueInfoProto(name=name)], initializer=list(constants.values()))
     try:
-        found = ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=proto.opset_import)).run(None, {})[0]
+        return ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=proto.opset_import)).run(None, {})[0]
     except Exception:  # noqa: BLE001  an operator that the evaluator of onnx lacks: the engine judges it
-        return False
-    return np.array_equal(found, contents)
+        return None
 
 
 def written_state(path):

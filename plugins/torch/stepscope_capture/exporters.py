@@ -57,6 +57,9 @@ def as_it_trains(whole):
     return whole
 
 
+_PLAIN = (bool, int, float, str, type(None))
+
+
 class _Traced(nn.Module):
     """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
 
@@ -66,9 +69,12 @@ class _Traced(nn.Module):
         self.model, self._loss_fn = module.model, module._loss_fn  # a function has no loss
         self._whole, self._markers, self._changed, self.notes = [module], Markers(exporter, writes_gradients), changed, []
         self._hooks, self._functions = hooks_of(self), functions
+        self._plain = [(vars(layer), {k: v for k, v in vars(layer).items() if type(v) in _PLAIN}) for layer in module.modules()]
         keep_module_hooks(module, KeepMeaning.tracing)
 
     def forward(self, *values):
+        for attributes, plain in self._plain:  # an exporter may run the pass more than once, and each is the first one
+            attributes.update(plain)
         mode = KeepMeaning(self._markers, state_of(self), self._functions, self._changed)
         with traced_functions(mode), exact_functions(), watched_gradients(), mode:
             mode.hook_parameters(self._hooks)

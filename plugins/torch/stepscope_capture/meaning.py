@@ -26,7 +26,7 @@ _MARKERS = ("gradient_of", "custom_gradient", "native", "_symbolic.default")
 # Functions in place whose other form has another name or other arguments.
 _IN_PLACE = {
     "copy_": lambda t, source, *_, **__: source.expand_as(t),
-    "fill_": lambda t, value: torch.full_like(t, value) if not isinstance(value, torch.Tensor) else value.expand_as(t),
+    "fill_": lambda t, value: torch.full_like(t, int(value) if isinstance(value, bool) else value) if not isinstance(value, torch.Tensor) else value.expand_as(t),
     "zero_": torch.zeros_like,
     "__setitem__": lambda t, index, value: _with_item(t, index, value),
     "set_": lambda t, source: source,
@@ -63,6 +63,17 @@ def tree(value, change):
     if type(value) is dict:
         return {k: tree(v, change) for k, v in value.items()}
     return value
+
+
+def _is_view(index):
+    """Whether x[index] shows a part of x; tensors with axes, lists and masks of indices make a copy."""
+
+    def shows(part):
+        if isinstance(part, torch.Tensor):
+            return not part.dim() and part.dtype not in (torch.bool, torch.uint8)
+        return part is None or part is Ellipsis or isinstance(part, (int, slice)) and not isinstance(part, bool)
+
+    return all(map(shows, index if isinstance(index, tuple) else (index,)))
 
 
 class KeepMeaning(TorchFunctionMode):
@@ -292,7 +303,7 @@ class KeepMeaning(TorchFunctionMode):
                 return self._diagonal_in_place(name, first, args, kwargs)
             if id(first) in self._parts and writes:
                 return self._part_in_place(name, first, args, kwargs)
-            if owner is not None and name == "__getitem__" and id(owner) not in self._trained:
+            if owner is not None and name == "__getitem__" and id(owner) not in self._trained and _is_view(args[1]):
                 part = func(self._argument(first), *tree(args[1:], self._argument))
                 self._alive.append(part)
                 self._parts[id(part)] = (owner, args[1])

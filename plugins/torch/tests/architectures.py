@@ -163,3 +163,57 @@ def dropout_of_channels():
             return self.o(h.mean((2, 3)) + F.dropout1d(h.flatten(2), 0.3, self.training).sum(2))
 
     return Model(), F.cross_entropy, several(lambda: (torch.randn(4, 3, 5, 5), labels(4)))
+
+
+# --- state that is written after it was read
+
+
+@meaning
+def codebook_that_is_indexed():
+    """What an index of tensors picks is a copy: the codebook moves on after it."""
+
+    class Quantised(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.f, self.o = nn.Linear(6, 4), nn.Linear(4, 3)
+            self.register_buffer("codes", torch.randn(5, 4) * 0.3)
+            self.register_buffer("sizes", torch.ones(5))
+
+        def forward(self, x):
+            z = self.f(x)
+            nearest = torch.cdist(z, self.codes).argmin(1)
+            chosen = self.codes[nearest]
+            with torch.no_grad():
+                hits = F.one_hot(nearest, 5).to(z.dtype)
+                self.sizes.data.mul_(0.9).add_(hits.sum(0), alpha=0.1)
+                self.codes.data.copy_(0.9 * self.codes + 0.1 * hits.T @ z / self.sizes[:, None])
+            return self.o(z + (chosen - z).detach()), F.mse_loss(z, chosen.detach())
+
+    return Quantised(), lambda out, y: F.cross_entropy(out[0], y) + out[1], several(lambda: (torch.randn(8, 6), labels(8)))
+
+
+@meaning
+def flags_that_are_set():
+    """Each pass writes the same; only the first one changes anything. A part that a number picks is the state itself."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.f = nn.Linear(6, 3)
+            self.register_buffer("done", torch.tensor(False))
+            self.register_buffer("calls", torch.tensor(0))
+            self.register_buffer("shift", torch.zeros(3))
+            self.register_buffer("ring", torch.zeros(4, 3))
+            self.register_buffer("at", torch.tensor(0))
+
+        def forward(self, x):
+            y = self.f(x)
+            y = torch.where(self.done.clone(), y * 2, y) + self.shift * self.calls.clone() + self.ring[self.at.clone()].clone()
+            self.done.fill_(True)
+            self.calls.fill_(2)
+            self.shift.copy_(torch.full((3,), 0.5))
+            self.ring[self.at].copy_(y.detach().mean(0))
+            self.at.add_(1).remainder_(4)
+            return y
+
+    return Model(), F.cross_entropy, several(lambda: (torch.randn(8, 6), labels(8)))

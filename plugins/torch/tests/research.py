@@ -309,7 +309,7 @@ def _keeps(kind):
     class Model(Between):
         def __init__(self):
             super().__init__()
-            self.kept, self.calls, self.bank = None, 0, []
+            self.kept, self.calls, self.bank, self.ready = None, 0, [], False
             self.register_buffer("step", torch.tensor(0))
 
         def between(self, x):
@@ -324,6 +324,8 @@ def _keeps(kind):
             if kind == "counter":
                 self.calls += 1
                 x = x / self.calls
+            if kind == "flag" and not self.ready:
+                self.ready, x = True, x * 0.5
             if kind == "state":
                 self.step += 1
                 x = x * 2 if self.step % 10 == 0 else x
@@ -345,6 +347,7 @@ SAID = {
     "list_between_batches": (lambda: _keeps("list"), "('model.bank')"),
     "draws_of_python": (lambda: _keeps("draw"), "random numbers of Python or NumPy"),
     "counter_in_python": (lambda: _keeps("counter"), "attribute 'model.calls': forward() changes it"),
+    "flag_in_python": (lambda: _keeps("flag"), "let it run once before"),
     "branch_on_state": (lambda: _keeps("state"), "let it run once before"),
     "constant_that_changes": (_temperature, "input 'temperature' is no tensor"),
 }
