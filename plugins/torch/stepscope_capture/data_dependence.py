@@ -52,8 +52,9 @@ def _shown(value):
     return f"an array of {list(value.shape)}" if isinstance(value, np.ndarray) and value.size > 1 else str(value)
 
 
-def _attributes(module):
-    """What the layers keep that is no parameter and no buffer: numbers, texts, tensors, and lists and dicts of them, by name."""
+def attributes_of(module, contents=True):
+    """What the layers keep that is no parameter and no buffer: numbers, texts, tensors, and lists and dicts of them, by name. Without `contents` the tensors
+    are told apart by which they are."""
     found = {}
     for name, layer in module.named_modules():
         for key, value in vars(layer).items():
@@ -61,11 +62,27 @@ def _attributes(module):
                 continue
             leaves = pytree.tree_leaves(list(value) if isinstance(value, collections.deque) else value)
             if all(leaf is None or isinstance(leaf, (bool, int, float, str, torch.Tensor)) for leaf in leaves):
-                found[f"{name}.{key}".lstrip(".")] = [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+                found[f"{name}.{key}".lstrip(".")] = [_kept(leaf, contents) for leaf in leaves]
     return found
 
 
-def _changes(before, after):
+class _Which:
+    """A tensor as an object, at this version."""
+
+    def __init__(self, tensor):
+        self._tensor, self._version = tensor, 0 if tensor.is_inference() else tensor._version
+
+    def __eq__(self, other):
+        return isinstance(other, _Which) and self._tensor is other._tensor and self._version == other._version
+
+
+def _kept(leaf, contents):
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    return leaf.detach().clone() if contents else _Which(leaf)
+
+
+def changed_attributes(before, after):
     """Names of attributes that are others."""
 
     def differs(a, b):
@@ -95,10 +112,10 @@ def _memory(module, rows):
     """Words about what forward() draws outside of torch, and what it keeps for the next batch outside of parameters and buffers: the second batch has another
     loss after the first one than in a module that has nothing but its state."""
     used, fresh, drawn = copied(module), copied(module), _Random()
-    before = _attributes(used)
+    before = attributes_of(used)
     with both_branches():
         used(*rows[0])
-        outside, between = drawn.drew_outside(), _attributes(used)
+        outside, between = drawn.drew_outside(), attributes_of(used)
         with torch.no_grad():
             for name, t in state_of(fresh).items():
                 if (written := state_of(used).get(name)) is not None and written.shape == t.shape:
@@ -109,7 +126,7 @@ def _memory(module, rows):
             losses.append(one(*rows[1]).detach())
     drawn.restore()
     found = ["forward() draws random numbers of Python or NumPy; the file keeps those of one pass"] if outside else []
-    changed = _changes(before, between)
+    changed = changed_attributes(before, between)
     for name in changed:
         if all(len(of[name]) == 1 and type(of[name][0]) in (bool, int) for of in (before, between)):
             once = "; a model that sets itself up in its first pass: let it run once before, model(*inputs)" if type(before[name][0]) is bool else ""

@@ -85,7 +85,7 @@ class _Traced(nn.Module):
         return (*(loss if isinstance(loss, tuple) else (loss,)), *following) if following else loss
 
 
-def _export(module, inputs, names, path, exporter, opset, kept, outputs):
+def _export(module, inputs, names, path, exporter, opset, kept, outputs, axes=None):
     """Exports a module in the modes that its layers have; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
     if exporter == "dynamo":
         # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
@@ -117,7 +117,7 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs):
         with mock.patch.object(torch._C, "_jit_set_onnx_log_enabled", lambda _: None):
             torch.onnx.export(
                 module, inputs, str(path), input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset,
-                training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
+                training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, dynamic_axes=axes or None, **options,
             )  # fmt: skip
     finally:
         for name in symbolics:
@@ -137,8 +137,9 @@ def _forget_empty_groups(names):
             del registry._registry[name]
 
 
-def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,)):
-    """What was traced: exported as often as an operator turns up that the exporter lacks. `outputs`: names of what the module returns."""
+def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,), axes=None):
+    """What was traced: exported as often as an operator turns up that the exporter lacks. `outputs`: names of what the module returns;
+    `axes`: of inputs, by name, that have a symbol instead of an extent (TorchScript)."""
     kept, writes_gradients = host_nodes.inexact(functions.operators) if exporter == "dynamo" else [], False
     while True:
         traced = _Traced(copied(module), exporter, changed, functions, writes_gradients)
@@ -146,7 +147,7 @@ def exported(module, changed, functions, row, names, path, exporter, opset, outp
             with exportable():
                 if writes_gradients:
                     traced = WrittenOut(traced, row)
-                _export(traced, row, names, path, exporter, opset, kept, outputs)
+                _export(traced, row, names, path, exporter, opset, kept, outputs, axes)
             return traced
         except Exception as error:
             if asks(error) and exporter == "torchscript" and not writes_gradients:

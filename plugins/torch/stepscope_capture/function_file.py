@@ -4,6 +4,7 @@
 The file belongs to one signature of arguments: shapes, types, what is no tensor. Parameters and buffers are initializers "model.<name>".
 """
 
+import contextlib
 import copy
 import dataclasses
 import pathlib
@@ -15,7 +16,8 @@ from torch.utils import _pytree as pytree
 
 from stepscope_capture.exported_file import DRAWS, count_axes, mark_detached, name_by_model, restore, train_batch_norms, write_state
 from stepscope_capture.exporters import exported
-from stepscope_capture.data_dependence import DataDependence
+from stepscope_capture.data_dependence import DataDependence, attributes_of, changed_attributes
+from stepscope_capture.golden import WithoutDropout, drops_inside
 from stepscope_capture.functions import seen_functions, untouched_functions
 from stepscope_capture.meaning import changed_state, state_of
 from stepscope_capture.natives import write_public
@@ -29,7 +31,24 @@ _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLO
 
 
 class Refused(Exception):
-    """Why a module cannot be taken as it is."""
+    """Why a module cannot be taken as it is. `settles`: a pass by PyTorch may make it one that can be taken."""
+
+    settles = False
+
+
+class Unsettled(Refused):
+    settles = True
+
+
+@dataclasses.dataclass
+class Expected:
+    """What PyTorch computes of one call, dropout switched off, which leaves the module as it was."""
+
+    result: object  # pytree of the result
+    constants: dict  # position → what of the result is no tensor
+    tensors: list  # of the result, in order
+    after: dict  # state by initializer name, as it is then
+    gradients: dict  # initializer of a trained parameter → its gradient where arriving() arrives at the results
 
 
 @dataclasses.dataclass
@@ -38,14 +57,11 @@ class FunctionFile:
     inputs: list  # (name, position among the tensors of the arguments); an exporter drops what no output depends on
     outputs: list  # names of the tensors of the result, in order
     floats: list  # those of them that can have a gradient
-    result: object  # pytree of the result
-    constants: dict  # position → what of the result is no tensor
+    expected: Expected
     initializers: set
     draws: bool  # whether it draws random numbers
+    check: object  # path of a file that computes what `expected` has: where it draws, without dropout; None where it draws otherwise
     changed: list  # names of state that the forward pass changes, besides statistics of a batch normalization
-    expected: list  # what PyTorch returned for these arguments, tensors in the order of `outputs`
-    after: dict  # name → what became of `changed`
-    gradients: dict  # initializer of a trained parameter → its gradient where arriving() arrives at the results
 
 
 class WithOutputs(nn.Module):
@@ -67,7 +83,13 @@ class WithOutputs(nn.Module):
             if leaf is not None and not isinstance(leaf, (bool, int, float, str)):
                 raise Refused(f"its result holds a {type(leaf).__name__}; expected tensors, numbers, texts and containers of them")
         self.result = (spec, constants)
-        return tuple(leaf for leaf in found if isinstance(leaf, torch.Tensor))
+        # A result has a name of its own in the file: what comes in, a parameter, and what is returned already are copied.
+        named, results = {id(t) for t in (*leaves, *self.parameters(), *self.buffers())}, []
+        for leaf in found:
+            if isinstance(leaf, torch.Tensor):
+                results.append(leaf.clone() if id(leaf) in named else leaf)
+                named.add(id(leaf))
+        return tuple(results)
 
 
 def _copied(module):
@@ -100,35 +122,89 @@ def _refuse_reads(module, row, changed):
     with both_branches(), DataDependence(decide) as mode, untouched_functions(mode):
         watched(*row)
     if mode.reads_of_state:
-        raise Refused(f"{mode.reads_of_state[0]}: Python reads a number that arguments, parameters or a state decide (an if, item(), an assert); expected none, since the engine would keep that of one call")
+        raise Unsettled(f"{mode.reads_of_state[0]}: Python reads a number that arguments, parameters or a state decide (an if, item(), an assert); expected none, since the engine would keep that of one call")
 
 
-def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17):
-    """Writes `folder`/model.onnx of model(*args, **kwargs), arguments flattened to `leaves` by `spec`. Raises Refused, or what an exporter raises."""
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    constants = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, torch.Tensor)}
-    names = [f"input_{i}" for i in range(len(tensors))]
-    row = tuple(t.detach().clone() for t in tensors)
+def _inputs(leaves):
+    """(what is no tensor, by position; the tensors as a row)"""
+    row = tuple(leaf.detach().clone() for leaf in leaves if isinstance(leaf, torch.Tensor))
+    return {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, torch.Tensor)}, row
+
+
+@contextlib.contextmanager
+def _undisturbed():
     random = torch.get_rng_state()
     try:
         with torch.enable_grad(), torch.autocast("cpu", enabled=False):
-            module = _copied(WithOutputs(model, spec, constants, len(leaves)))
-            state = {name: tensor.detach().clone() for name, tensor in module.state_dict(keep_vars=False).items()}
-            probe = _copied(module)
-            results = probe(*row)
-            result, of_result = probe.result
-            expected, after = [t.detach().clone() for t in results], state_of(probe)
-            gradients = _gradients(probe, results)
-            outputs = [f"output_{i}" for i in range(result.num_leaves - len(of_result))]
-            with seen_functions() as functions:
-                changed, _ = changed_state(module, row)
-            functions.sources = None
-            _refuse_reads(module, row, changed)
-            path = pathlib.Path(folder) / "model.onnx"
-            exported(module, changed, functions, row, names, path, exporter, max(opset, 18) if exporter == "dynamo" else opset, outputs)
+            yield
     finally:
         torch.set_rng_state(random)
+
+
+def _expected(module, row):
+    probe = _copied(module)
+    for layer in probe.modules():
+        if drops_inside(layer):
+            layer.dropout = 0.0
+    before = attributes_of(probe.model, contents=False)
+    with WithoutDropout():
+        results = probe(*row)
+    after = attributes_of(probe.model, contents=False)
+    if left := [name for name in after if name not in before] + changed_attributes(before, after):
+        raise Unsettled(f"its forward() changes attribute '{left[0]}', which is no parameter and no buffer, and the engine runs no Python; expected a result of forward(), or register_buffer")
+    result, constants = probe.result
+    state = {name: t.detach() for name, t in state_of(probe).items()}
+    return Expected(result, constants, [t.detach().clone() for t in results], state, _gradients(probe, results))
+
+
+def expected_of(model, leaves, spec):
+    """Of the same module and other arguments. Raises Refused."""
+    constants, row = _inputs(leaves)
+    with _undisturbed():
+        return _expected(WithOutputs(model, spec, constants, len(leaves)), row)
+
+
+def _write_check(proto, path):
+    """Writes the same file with Dropout that hands its input on. Returns whether there is one."""
+    nodes = [*proto.graph.node, *(n for function in proto.functions for n in function.node)]
+    drawing = [node for node in nodes if node.op_type in DRAWS]
+    read = {name for node in nodes for name in node.input}
+    if any(node.op_type != "Dropout" or len(node.output) > 1 and node.output[1] in read for node in drawing):
+        return False
+    for node in drawing:
+        node.op_type = "Identity"
+        del node.input[1:], node.output[1:], node.attribute[:]
+    _save(proto, path)
+    return True
+
+
+def _save(proto, path):
+    large = proto.ByteSize() > _LARGEST_PROTO
+    onnx.save(proto, str(path), save_as_external_data=large, **({"location": f"{path.name}.data"} if large else {}))
+
+
+def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17, axes=None):
+    """Writes `folder`/model.onnx of model(*args, **kwargs), arguments flattened to `leaves` by `spec`. `axes`: {number of a tensor among them: {axis: symbol}}
+    of extents that other calls have otherwise (exporter torchscript). Raises Refused, or what an exporter raises."""
+    constants, row = _inputs(leaves)
+    names = [f"input_{i}" for i in range(len(row))]
+    named_axes = {f"input_{i}": dict(symbols) for i, symbols in (axes or {}).items()}
+    with _undisturbed():
+        module = _copied(WithOutputs(model, spec, constants, len(leaves)))
+        state = {name: tensor.detach().clone() for name, tensor in module.state_dict(keep_vars=False).items()}
+        expected = _expected(module, row)
+        outputs = [f"output_{i}" for i in range(len(expected.tensors))]
+        with seen_functions() as functions:
+            changed, _ = changed_state(module, row)
+        functions.sources = None
+        _refuse_reads(module, row, changed)
+        path = pathlib.Path(folder) / "model.onnx"
+        exported(module, changed, functions, row, names, path, exporter, max(opset, 18) if exporter == "dynamo" else opset, outputs, named_axes)
     proto = onnx.load(str(path))
+    if named_axes:  # extents of what is computed are those of the call that was traced
+        del proto.graph.value_info[:]
+        for value in proto.graph.output:
+            value.type.tensor_type.ClearField("shape")
     mark_detached(proto)
     count_axes(proto)
     write_public(proto)
@@ -136,10 +212,13 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
     restore(proto, state)
     write_state(proto, state, changed, outputs)
     train_batch_norms(proto, module)
-    large = proto.ByteSize() > _LARGEST_PROTO
-    onnx.save(proto, str(path), save_as_external_data=large, **({"location": "model.onnx.data"} if large else {}))
+    _save(proto, path)
     present = {value.name for value in proto.graph.input}
     inputs = [(name, i) for i, name in enumerate(names) if name in present]
     floats = [value.name for value in proto.graph.output if value.type.tensor_type.elem_type in _FLOATS]
     draws = any(node.op_type in DRAWS for node in (*proto.graph.node, *(n for function in proto.functions for n in function.node)))
-    return FunctionFile(path, inputs, outputs, floats, result, of_result, {t.name for t in proto.graph.initializer}, draws, changed, expected, {name: after[name].detach() for name in changed}, gradients)
+    initializers = {t.name for t in proto.graph.initializer}
+    check = path.with_name("check.onnx") if draws else path
+    if draws and not _write_check(proto, check):
+        check = None
+    return FunctionFile(path, inputs, outputs, floats, expected, initializers, draws, check, changed)

@@ -40,7 +40,7 @@ class WithoutDropout(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _drops_inside(layer):
+def drops_inside(layer):
     """Whether the dropout of a layer is inside of one call, which the mode does not see."""
     return (isinstance(layer, nn.RNNBase) and layer.num_layers > 1 or isinstance(layer, nn.MultiheadAttention)) and layer.dropout > 0
 
@@ -49,7 +49,7 @@ def quiet(module):
     """A copy whose layers have no dropout inside."""
     module = copied(module)
     for layer in module.modules():
-        if _drops_inside(layer):
+        if drops_inside(layer):
             layer.dropout = 0.0
     return module
 
@@ -137,7 +137,7 @@ def golden_of(module, parameters, rows, module_outputs):
     with WithoutDropout() as mode:
         loss, found, unused = _one_step(quiet(module), rows[0], names, outputs, second)
         drawn = not torch.equal(seed, torch.get_rng_state())
-        inner = any(_drops_inside(layer) for layer in module.modules())
+        inner = any(drops_inside(layer) for layer in module.modules())
         draws = "drawn" if drawn else "switched off" if mode.replaced or inner else "none"
         losses = [loss]
         for row in rows[1:]:

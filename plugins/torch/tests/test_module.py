@@ -260,6 +260,80 @@ class Numbers(unittest.TestCase):
                 self.assertLess(float((a.grad - b.grad).norm() / a.grad.norm()), 0.2, name)
 
 
+class Extents(unittest.TestCase):
+    """Calls that differ in extents alone."""
+
+    CALLS = ((4, 6), (3, 6), (4, 7), (2, 5), (5, 9), (4, 6))
+
+    def loop(self, make, arguments, grows):
+        theirs, ours = pair(make)
+        for batch, length in self.CALLS:
+            given = arguments(batch, length)
+            for model in (theirs, ours):
+                model.zero_grad()
+                model(*given).square().mean().backward()
+            Numbers.same_gradients(self, theirs, ours)
+        for (name, a), (_, b) in zip(theirs.state_dict().items(), ours.state_dict().items()):
+            near(self, a.float(), b.float(), name)
+        variants = ours.stepscope_report().variants
+        self.assertEqual([v.calls for v in variants], [2, 1, 1, 1, 1])
+        self.assertEqual([v.export_ns == 0 for v in variants[3:]], [grows, grows], str(ours.stepscope_report()))
+        self.assertRegex(variants[2].reason, r"argument 0 of extents .* after \[3, ")
+        return ours
+
+    def test_share_a_file_from_the_second_one_on(self):
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.three, self.last = nn.Embedding(11, 16), nn.Linear(16, 48), nn.Linear(16, 5)
+
+            def forward(self, ids):
+                batch, length = ids.shape
+                q, k, v = self.three(self.words(ids)).view(batch, length, 3, 4, 4).permute(2, 0, 3, 1, 4)
+                y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+                return self.last(y.transpose(1, 2).reshape(batch, length, 16))
+
+        self.loop(Attention, lambda batch, length: (torch.randint(0, 11, (batch, length)),), True)
+
+    def test_of_images_with_statistics(self):
+        layers = lambda: nn.Sequential(nn.Conv2d(1, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3))  # noqa: E731
+        self.loop(layers, lambda batch, length: (torch.randn(batch, 1, length, length),), True)
+
+    def test_that_a_loop_of_python_counts_are_variants_of_their_own(self):
+        class Loop(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.cell = nn.Embedding(11, 8), nn.GRUCell(8, 8)
+
+            def forward(self, ids):
+                h = torch.zeros(ids.size(0), 8)
+                for t in range(ids.size(1)):
+                    h = self.cell(self.words(ids[:, t]), h)
+                return h
+
+        self.loop(Loop, lambda batch, length: (torch.randint(0, 11, (batch, length)),), False)
+
+    def test_dropout_is_compared_without_it(self):
+        class Drops(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.last = nn.Embedding(11, 64), nn.Linear(64, 5)
+
+            def forward(self, ids):
+                x = nn.functional.dropout(self.words(ids), 0.5, self.training)
+                return self.last(x * (2.0 if torch.jit.is_tracing() else 1.0)) if self.words.embedding_dim == 64 and self.wrong else self.last(x)
+
+        wrong, right = Drops(), Drops()
+        wrong.wrong, right.wrong = True, False
+        with self.assertRaisesRegex(stepscope.Refused, "result 0 of the first call is another"):
+            stepscope.Module(wrong, policy="raise", exporter="torchscript")(IDS)
+        ours = stepscope.Module(right, policy="raise")
+        for batch, length in self.CALLS:
+            first, second = (ours(torch.ones(batch, length, dtype=torch.int64)) for _ in range(2))
+            self.assertFalse(torch.equal(first, second))
+        self.assertEqual([v.export_ns == 0 for v in ours.stepscope_report().variants], [False, False, False, True, True])
+
+
 class Habits(unittest.TestCase):
     def test_it_is_the_module(self):
         plain = Net()
@@ -304,6 +378,66 @@ class Habits(unittest.TestCase):
         out.backward()
         self.assertIsNone(model.first.weight.grad)
         self.assertIsNotNone(model.second.weight.grad)
+
+    def test_numbers_of_layers_are_read_anew(self):
+        theirs, ours = pair()
+        for scale in (2.0, 3.0, 2.0):
+            theirs.scale = ours.scale = scale
+            near(self, theirs(IDS, double=True)["logits"], ours(IDS, double=True)["logits"])
+        self.assertEqual([v.reason for v in ours.stepscope_report().variants], ["the first call", "attribute 'scale' is 3.0 after 2.0"])
+
+    def test_a_number_that_goes_on_changing_is_left_to_pytorch(self):
+        theirs, ours = pair()
+        told = []
+        ours = stepscope.Module(copy.deepcopy(theirs), policy=lambda reason: told.append(reason) or True)
+        for i in range(6):
+            theirs.scale = ours.scale = 1.0 + i
+            near(self, theirs(IDS, double=True)["logits"], ours(IDS, double=True)["logits"])
+        self.assertEqual(len(ours.stepscope_report().variants), 4)
+        self.assertIn("attribute 'scale' has had 4 numbers", told[0])
+
+    def test_what_forward_leaves_in_an_attribute_is_refused(self):
+        class Balanced(nn.Linear):
+            def forward(self, x):
+                y = super().forward(x)
+                self.penalty = y.square().mean()
+                return y
+
+        told = []
+        ours = stepscope.Module(Balanced(4, 3), policy=lambda reason: told.append(reason) or True)
+        for _ in range(5):
+            ours.zero_grad()
+            (ours(torch.ones(2, 4)).sum() + ours.penalty).backward()
+        self.assertIn("attribute 'penalty'", told[0])
+        self.assertEqual(len(told), 5)
+        self.assertEqual(ours.stepscope_report().variants, [])
+
+    def test_a_module_that_sets_itself_up_is_taken_afterwards(self):
+        class Late(nn.Linear):
+            def __init__(self):
+                super().__init__(4, 3)
+                self.ready = False
+                self.register_buffer("known", torch.tensor(False))
+                self.register_buffer("centre", torch.zeros(4))
+
+            def forward(self, x):
+                if not self.ready:
+                    self.ready = True
+                if not self.known:
+                    self.centre.copy_(x.detach().mean(0))
+                    self.known.fill_(True)
+                return super().forward(x - self.centre)
+
+        torch.manual_seed(0)
+        theirs = Late()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ours = stepscope.Module(copy.deepcopy(theirs))
+            for seed in range(4):
+                x = torch.randn(5, 4, generator=torch.Generator().manual_seed(seed))
+                near(self, theirs(x), ours(x))
+        self.assertEqual([v.calls for v in ours.stepscope_report().variants], [3])
+        self.assertEqual(list(ours.stepscope_report().refusals.values()), [1])
 
     def test_hooks_of_the_module_and_of_parameters_run(self):
         model, seen = stepscope.Module(nn.Linear(3, 2), policy="raise"), []

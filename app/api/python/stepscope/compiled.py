@@ -21,7 +21,7 @@ from torch import fx, nn
 
 from . import Error
 from . import open as open_session
-from .module import _tensor_at
+from .variant import tensor_at
 
 _RANDOM = ("rand", "dropout", "bernoulli", "normal_", "multinomial", "philox")
 # Operators that mean where elements lie in memory, which the engine is free to choose; and one of whose results exporters write the first alone.
@@ -132,7 +132,7 @@ class _Run(nn.Module):
         except Error as error:
             told.refused = str(error)
             return part(*values)
-        results = [_laid_out(_tensor_at(call.output_struct(name)), value) for name, value in zip(outputs, self._values)]
+        results = [_laid_out(tensor_at(call.output_struct(name)), value) for name, value in zip(outputs, self._values)]
         call.close()
         told.calls += 1
         told.bytes_in += sum(values[i].nbytes for _, i in inputs)

@@ -3,19 +3,14 @@
     model = stepscope.Module(model)
 
 The result is the module itself in another class: parameters, buffers, hooks, state_dict(), train() and every attribute are the same objects. The
-engine reads and writes them where they are. A signature of arguments (shapes, types, what is no tensor, modes, which parameters are trained)
-is a variant, exported and built when it first comes.
+engine reads and writes them where they are. A signature of arguments (shapes, types, what is no tensor, modes, which parameters are trained, numbers
+and texts that layers hold) is a variant. Calls that differ in extents alone share a file from the second one on, where it computes them as PyTorch does.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import dataclasses
-import io
 import sys
-import tempfile
-import time
 import warnings
 import weakref
 from typing import Any, Callable, Optional, Union
@@ -24,29 +19,14 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from . import Error, capture_parts
-from . import open as open_session
+from . import Error
+from .signature import Key, signature, symbols
+from .variant import NORMS, TYPES, Built, Pass, Refused, Variant
 
 POLICIES = ("raise", "fall_back", "ask")
-_TYPES = {1: torch.float32, 2: torch.uint8, 3: torch.int8, 5: torch.int16, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16,
-          11: torch.float64, 16: torch.bfloat16}  # fmt: skip
-_NORMS = nn.modules.batchnorm._BatchNorm
-
-
-class Refused(RuntimeError):
-    """The engine does not take this module, or this call of it; the message says why."""
-
-
-@dataclasses.dataclass
-class Variant:
-    """One signature of calls, and why it was made."""
-
-    reason: str
-    signature: str
-    exporter: str
-    export_ns: int
-    build_ns: int
-    calls: int = 0
+_KEPT = 16  # variants, the newest ones: each has memory for its activations
+_SHAPES = 8  # of a family, the newest ones, that decide which extents are symbols
+_PATIENCE = 3  # passes by PyTorch after which a module may have settled; variants for another number in one attribute
 
 
 @dataclasses.dataclass
@@ -61,160 +41,13 @@ class Report:
         return "\n".join(lines + [f"{calls} calls by PyTorch: {reason}" for reason, calls in self.refusals.items()])
 
 
-def _tensor_at(struct: Any) -> torch.Tensor:
-    """A copy of what the library has there."""
-    shape = tuple(struct.dims[i] for i in range(struct.rank))
-    if not struct.bytes:
-        return torch.empty(shape, dtype=_TYPES[struct.dtype])
-    memory = (ctypes.c_char * struct.bytes).from_address(struct.data)
-    return torch.frombuffer(memory, dtype=_TYPES[struct.dtype]).view(shape).clone()
+@dataclasses.dataclass
+class _Family:
+    """Calls that differ in extents alone."""
 
-
-class _Pass(torch.autograd.Function):
-    """Forward of the engine. `values`: tensors of the arguments, then trained parameters."""
-
-    @staticmethod
-    def forward(ctx: Any, built: "_Built", *values: torch.Tensor) -> tuple:
-        call = built.run(values)
-        ctx.built, ctx.call, ctx.values = built, call, values[len(values) - len(built.trained) :]
-        ctx.versions = [p._version for p in ctx.values]
-        ctx.set_materialize_grads(False)
-        results = tuple(_tensor_at(call.output_struct(name)) for name in built.file.outputs)
-        ctx.mark_non_differentiable(*[r for r, name in zip(results, built.file.outputs) if name not in built.floats])
-        return results
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> tuple:
-        built, call, ctx.call = ctx.built, ctx.call, None
-        if call is None:
-            raise Refused(
-                "backward of a stepscope.Module: it ran already, and the engine gives activations up on the way, so retain_graph=True keeps nothing; "
-                "run the forward pass again, or add the losses up before one backward()"
-            )
-        changed = [name for (name, _), p, v in zip(built.trained, ctx.values, ctx.versions) if p._version != v]
-        if changed:
-            raise Refused(f"backward of a stepscope.Module: parameter '{changed[0]}' was changed in place since the forward pass; expected its backward pass before")
-        call.backward({n: g.contiguous() for n, g in zip(built.file.outputs, gradients) if g is not None and n in built.floats})
-        found: list = [None]  # of `built`
-        wanted = {i for i in built.wanted}
-        names = dict((i, name) for name, i in built.file.inputs)
-        for i in range(built.tensor_count):
-            struct = call.gradient_struct(names[i]) if i in wanted and i in names else None
-            found.append(None if struct is None else _tensor_at(struct))
-        for _, initializer in built.trained:
-            struct = call.gradient_struct(initializer)
-            found.append(None if struct is None else _tensor_at(struct))
-        call.close()
-        return tuple(found)
-
-
-class _Built:
-    """A variant that runs."""
-
-    def __init__(self, model: nn.Module, leaves: list, spec: Any, grad: bool, exporter: str, options: dict, reason: str):
-        self.folder = tempfile.TemporaryDirectory(prefix="stepscope_module_")
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        self.tensor_count = len(tensors)
-        begin = time.monotonic_ns()
-        self.file = _exported(model, leaves, spec, self.folder.name, exporter)
-        exported = time.monotonic_ns()
-        held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
-        prefix = capture_parts("function_file").PREFIX
-        named = {prefix + name: (name, tensor) for name, tensor in held.items()}
-        self.placed = [(initializer, *named[initializer]) for initializer in sorted(self.file.initializers) if initializer in named]
-        norms = [(name, m) for name, m in model.named_modules() if isinstance(m, _NORMS) and m.training and m.track_running_stats and m.num_batches_tracked is not None]
-        self.norms = [m for name, m in norms if f"{prefix}{name}.num_batches_tracked" not in self.file.changed]  # whose counters the file does not write
-        trained, self.trained, seen = [], [], set()
-        for initializer, name, tensor in self.placed:
-            if isinstance(tensor, nn.Parameter) and tensor.requires_grad and id(tensor) not in seen:
-                trained.append(initializer)
-                seen.add(id(tensor))
-                self.trained.append((name, initializer))
-        self.parameters = [held[name] for name, _ in self.trained]
-        settings = {"threads": torch.get_num_threads(), "seed": 0, **options}
-        if not trained:
-            settings["freeze"] = "."
-        self.session = open_session(self.file.path, settings)
-        for initializer, name, tensor in self.placed:
-            if not tensor.is_contiguous() or tensor.device.type != "cpu":
-                raise Refused(f"'{name}' is on {tensor.device} with strides {tensor.stride()}; expected contiguous memory on the CPU")
-            self.session.place(initializer, tensor.detach(), take=True)
-        self.addresses = [(name, tensor, tensor.data_ptr()) for _, name, tensor in self.placed]
-        # Statistics are written by both passes; without gradients they have to be asked for.
-        updates = bool(self.norms) or bool(self.file.changed)
-        self.backward = grad or updates and bool(trained)
-        if updates and not self.backward:
-            raise Refused("it changes buffers in a forward pass without gradients, and nothing in it is trained; expected eval()")
-        self.floats = self.file.floats if self.backward else []
-        self.wanted = [i for _, i in self.file.inputs if grad and tensors[i].requires_grad]
-        if self.backward and not self.floats:
-            raise Refused("none of its results is a tensor of floats; expected one to take a gradient of")
-        names = dict((i, name) for name, i in self.file.inputs)
-        self.session.differentiate(self.floats, [*(names[i] for i in self.wanted), *(trained if self.backward else [])])
-        self.told = Variant(reason, _signature(tensors, grad), exporter, exported - begin, 0)
-        self.first = True
-        if not self.file.draws and not settings.get("precision"):
-            self._check(tensors)
-
-    def _check(self, tensors: list) -> None:
-        """Raises Refused where results or state of the first call are others than PyTorch's. It leaves the state as it was."""
-        written = {initializer: (name, tensor, tensor.detach().clone()) for initializer, name, tensor in self.placed if not tensor.requires_grad}
-        call = self.session.forward({name: tensors[i].detach().contiguous() for name, i in self.file.inputs}, 0)
-        found = [(f"result {i}", _tensor_at(call.output_struct(name)), expected) for i, (name, expected) in enumerate(zip(self.file.outputs, self.file.expected))]
-        found += [(f"'{written[i][0]}'", written[i][1].detach().clone(), expected) for i, expected in self.file.after.items() if i in written]
-        if self.backward:
-            arriving = capture_parts("function_file").arriving
-            call.backward({name: arriving(t) for name, t in zip(self.file.outputs, self.file.expected) if name in self.floats})
-            structs = {i: call.gradient_struct(i) for _, i in self.trained if i in self.file.gradients}
-            found += [(f"the gradient of '{i}'", _tensor_at(struct), self.file.gradients[i]) for i, struct in structs.items() if struct is not None]
-        call.close()
-        with torch.no_grad():
-            for _, tensor, before in written.values():
-                tensor.copy_(before)
-        largest = max((float(g.abs().max()) for g in self.file.gradients.values() if g.numel()), default=0.0)
-        for what, ours, theirs in found:
-            if what.startswith("result") and not theirs.is_floating_point():  # which of equal ones is the largest …
-                continue
-            a, b = ours.double(), theirs.double()
-            finite = b[b.isfinite()].abs()
-            allowed = 1e-3 * (float(finite.max()) if finite.numel() else 0.0) + (1e-4 * largest if what.startswith("the gradient") else 0.0) + 1e-6
-            if a.shape != b.shape or not torch.allclose(a, b, rtol=0, atol=allowed, equal_nan=True):
-                raise Refused(f"{what} of the first call is another than PyTorch's: a part is lost on the way (a write through a view, a state that is read and then written …)")
-
-    def run(self, values: tuple) -> Any:
-        seed = int(torch.randint(0, 2**62, ()).item()) if self.file.draws else 0
-        begin = time.monotonic_ns()
-        call = self.session.forward({name: values[i].detach().contiguous() for name, i in self.file.inputs}, seed)
-        if self.first:
-            self.told.build_ns, self.first = time.monotonic_ns() - begin, False
-        for norm in self.norms:
-            norm.num_batches_tracked.add_(1)
-        self.told.calls += 1
-        return call
-
-    def moved(self) -> Optional[str]:
-        """What lies elsewhere by now."""
-        return next((name for name, tensor, address in self.addresses if tensor.data_ptr() != address), None)
-
-
-def _exported(model: nn.Module, leaves: list, spec: Any, folder: str, exporter: str) -> Any:
-    """The file. Raises Refused."""
-    parts = capture_parts("function_file")
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # exporters tell their progress
-            warnings.simplefilter("ignore")
-            return parts.write_function(model, leaves, spec, folder, exporter)
-    except parts.Refused as error:
-        raise Refused(str(error)) from None
-    except Exception as error:  # noqa: BLE001  whatever an exporter does with a model that it cannot export
-        text = str(error).strip().splitlines()
-        raise Refused(f"{type(error).__name__}: {text[0] if text else ''}") from error
-
-
-def _signature(tensors: list, grad: bool) -> str:
-    shapes = ", ".join(f"{str(t.dtype).rpartition('.')[2]}{list(t.shape)}{'*' if t.requires_grad else ''}" for t in tensors)
-    return f"({shapes}){'' if grad else ' without gradients'}"
+    shapes: list = dataclasses.field(default_factory=list)
+    built: Optional[Built] = None  # of any extents
+    alone: bool = False  # the engine does not compute other extents from one file
 
 
 class _Engine:
@@ -222,36 +55,14 @@ class _Engine:
 
     def __init__(self, policy: Union[str, Callable[[str], bool]], options: dict, exporter: str):
         self.policy, self.options, self.exporter = policy, options, exporter
-        self.built: dict[Any, _Built] = {}
+        self.built: dict[Any, tuple] = {}  # by the whole key: (Built, Variant); the one that was used last comes last
+        self.families: dict[Any, _Family] = {}
+        self.told: list = []
         self.refused: dict[Any, str] = {}
         self.refusals: dict[str, int] = {}
-        self.newest: Any = None
-
-    def key(self, model: nn.Module, leaves: list, spec: Any, grad: bool) -> tuple:
-        described = tuple((leaf.dtype, tuple(leaf.shape), leaf.requires_grad and grad) if isinstance(leaf, torch.Tensor) else (type(leaf), leaf) for leaf in leaves)
-        modes = tuple(m.training for m in model.modules())
-        frozen = tuple(p.requires_grad for p in model.parameters())
-        return described, spec, grad, modes, frozen
-
-    def why(self, model: nn.Module, key: tuple) -> str:
-        """What of a signature is new, next to the newest one."""
-        if self.newest is None:
-            return "the first call"
-        old = self.newest
-        for i, (a, b) in enumerate(zip(old[0], key[0])):
-            if a != b:
-                return f"argument {i}: {b} after {a}"
-        if len(old[0]) != len(key[0]) or old[1] != key[1]:
-            return "arguments of another structure"
-        if old[2] != key[2]:
-            return "with gradients" if key[2] else "without gradients"
-        for (name, _), a, b in zip(model.named_modules(), old[3], key[3]):
-            if a != b:
-                return f"module '{name}' {'trains' if b else 'evaluates'}"
-        for (name, _), a, b in zip(model.named_parameters(), old[4], key[4]):
-            if a != b:
-                return f"parameter '{name}' is {'trained' if b else 'frozen'}"
-        return "a signature of before"
+        self.unsettled = 0
+        self.by_attribute: dict[str, int] = {}
+        self.newest: Optional[Key] = None
 
     def check(self, model: nn.Module, leaves: list) -> None:
         """Raises Refused for what cannot be seen from the exported graph."""
@@ -262,43 +73,98 @@ class _Engine:
             for where, what in hooks.items():
                 if name and getattr(module, where, None):
                     raise Refused(f"module '{name}' has {what}, and the engine runs no code between two layers; expected hooks on the module itself alone")
-            if isinstance(module, _NORMS) and module.training and module.track_running_stats and module.momentum is None:
+            if isinstance(module, NORMS) and module.training and module.track_running_stats and module.momentum is None:
                 raise Refused(f"module '{name}' averages its statistics over all batches (momentum=None); expected a number")
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, torch.Tensor):
-                if type(leaf) not in (torch.Tensor, nn.Parameter) or leaf.is_sparse or leaf.device.type != "cpu" or leaf.dtype not in _TYPES.values():
+                if type(leaf) not in (torch.Tensor, nn.Parameter) or leaf.is_sparse or leaf.device.type != "cpu" or leaf.dtype not in TYPES.values():
                     raise Refused(f"argument {i}: {type(leaf).__name__} of {leaf.dtype} on {leaf.device}; expected a plain tensor on the CPU")
             elif leaf is not None and not isinstance(leaf, (bool, int, float, str)):
                 raise Refused(f"argument {i}: {type(leaf).__name__}; expected tensors, numbers, texts and containers of them")
 
-    def variant(self, model: nn.Module, leaves: list, spec: Any) -> _Built:
-        """Raises Refused."""
+    def exported(self, model: nn.Module, leaves: list, spec: Any, grad: bool, options: dict) -> Built:
+        """By the first exporter with which the engine takes the call. Raises Refused."""
+        tried: dict[str, str] = {}  # why → by which exporter
+        for way in ("torchscript", "dynamo") if self.exporter == "auto" else (self.exporter,):
+            try:
+                return Built(model, leaves, spec, grad, way, options)
+            except (Refused, Error) as error:
+                if getattr(error, "settles", False):
+                    raise
+                tried.setdefault(str(error), way)
+        raise Refused("; ".join(f"{why} (exported by {way})" for why, way in tried.items()))
+
+    def of_any_extents(self, model: nn.Module, leaves: list, spec: Any, grad: bool, options: dict, key: Key) -> Optional[Built]:
+        """What computes this call and others of its family; None where nothing does, and for the first one."""
+        family = self.families.setdefault(key.family, _Family())
+        family.shapes = [*[s for s in family.shapes if s != key.shapes][-_SHAPES + 1 :], key.shapes]
+        if family.alone or len(family.shapes) < 2 or self.exporter == "dynamo":
+            return None
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        try:
+            if family.built is not None and family.built.takes(tensors) and not family.built.moved():
+                family.built.check_call(model, leaves, spec)
+            else:
+                family.built = Built(model, leaves, spec, grad, "torchscript", options, symbols(family.shapes))
+                if not family.built.checks:  # other extents could be computed wrong without a word
+                    family.alone, family.built = True, None
+        except (Refused, Error):
+            family.alone, family.built = True, None
+        return family.built
+
+    def made(self, model: nn.Module, leaves: list, spec: Any, grad: bool, options: dict, key: Key, reason: str) -> tuple:
+        if self.unsettled >= _PATIENCE:
+            raise Refused(self.refused[""])
+        if reason.startswith("attribute"):
+            name = reason.partition(" is ")[0]
+            self.by_attribute[name] = self.by_attribute.get(name, 0) + 1
+            if self.by_attribute[name] > _PATIENCE:
+                raise Refused(f"{name} has had {_PATIENCE + 1} numbers, and each is a variant of its own; expected a buffer, which the engine reads where it is")
+        try:
+            before = self.families[key.family].built if key.family in self.families else None
+            built = self.of_any_extents(model, leaves, spec, grad, options, key)
+            shared = built is not None and built is before
+            built = built or self.exported(model, leaves, spec, grad, options)
+        except Refused as refused:
+            if not refused.settles:
+                raise
+            self.unsettled += 1
+            self.refused[""] = str(refused)
+            raise
+        self.unsettled = 0
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        told = Variant(reason, signature(tensors, grad), built.exporter + (", any extents" if built.axes else ""), 0 if shared else built.export_ns, 0)
+        self.told.append(told)
+        return built, told
+
+    def variant(self, model: nn.Module, leaves: list, spec: Any) -> tuple:
+        """(what computes the call, what is told of it). Raises Refused."""
         grad = torch.is_grad_enabled() and (any(p.requires_grad for p in model.parameters()) or any(isinstance(t, torch.Tensor) and t.requires_grad for t in leaves))
         self.check(model, leaves)
         options = dict(self.options)
         if torch.is_autocast_enabled("cpu"):
             options["precision"] = "bf16"
-        key = (*self.key(model, leaves, spec, grad), options.get("precision", ""))
-        if key in self.refused:
-            raise Refused(self.refused[key])
-        built, reason = self.built.get(key), self.why(model, key)
-        if built is not None and (moved := built.moved()):
-            self.built.clear()  # all of them point there
-            built, reason = None, f"'{moved}' lies in other memory"
-        if built is None:
-            tried: dict[str, str] = {}  # why → by which exporter
-            for way in ("torchscript", "dynamo") if self.exporter == "auto" else (self.exporter,):
-                try:
-                    built = _Built(model, leaves, spec, grad, way, options, reason)
-                    break
-                except (Refused, Error) as error:
-                    tried.setdefault(str(error), way)
-            if built is None:
-                self.refused[key] = "; ".join(f"{why} (exported by {way})" for why, way in tried.items())
-                raise Refused(self.refused[key])
-            self.built[key] = built
+        key = Key(model, leaves, spec, grad, options.get("precision", ""))
+        if key.whole in self.refused:
+            raise Refused(self.refused[key.whole])
+        found, reason = self.built.pop(key.whole, None), ""
+        if found is None or (moved := found[0].moved()):
+            reason = key.news(model, self.newest) if found is None else f"'{moved}' lies in other memory"
+            if found is not None:  # all of them point there
+                self.built.clear()
+                self.families.clear()
+                self.told.clear()
+            try:
+                found = self.made(model, leaves, spec, grad, options, key, reason)
+            except Refused as refused:
+                if not refused.settles:
+                    self.refused[key.whole] = str(refused)
+                raise
+        self.built[key.whole] = found
+        while len(self.built) > _KEPT:
+            self.built.pop(next(iter(self.built)))
         self.newest = key
-        return built
+        return found
 
     def leave(self, name: str, reason: str) -> None:
         """Raises where the policy says so; else PyTorch runs this call."""
@@ -361,7 +227,7 @@ class Module:
     def stepscope_report(self) -> Report:
         """What became of the calls so far."""
         engine = _ENGINES[self]
-        return Report([built.told for built in engine.built.values()], dict(engine.refusals))
+        return Report(list(engine.told), dict(engine.refusals))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """That of the module, by the engine where it can."""
@@ -370,11 +236,9 @@ class Module:
         engine = _ENGINES[self]
         leaves, spec = pytree.tree_flatten((args, kwargs))
         try:
-            built = engine.variant(self.stepscope_original(), leaves, spec)
+            built, told = engine.variant(self.stepscope_original(), leaves, spec)
         except Refused as refused:
             engine.leave(type(self).__mro__[2].__name__, str(refused))
             return super().forward(*args, **kwargs)
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        results = iter(_Pass.apply(built, *tensors, *built.parameters))
-        constants, result = built.file.constants, built.file.result
-        return pytree.tree_unflatten([constants[i] if i in constants else next(results) for i in range(result.num_leaves)], result)
+        return built.result(Pass.apply(built, told, *tensors, *built.parameters))
