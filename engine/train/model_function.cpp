@@ -48,30 +48,49 @@ Status ModelCall::forward(const Batch& batch) {
   return outer() ? writeUpdates() : Status{};
 }
 
+bool ModelCall::isReadBackward(const std::string& state) const {
+  const ExecutionPlan& plan = stepper_->plan();
+  const ValueId value = stepper_->graph().findValue(state);
+  const auto at = static_cast<std::size_t>(value.index);
+  if (!value || at >= plan.bufferOfValue.size() || plan.bufferOfValue[at] < 0) return false;
+  const int memory = plan.root(plan.bufferOfValue[at]);
+  for (int i = firstSeedReader(); i < stepper_->count(); ++i)
+    for (const int input : plan.instructions[static_cast<std::size_t>(i)].inputs)
+      if (input >= 0 && plan.root(input) == memory) return true;
+  return false;
+}
+
 Status ModelCall::writeUpdates() {
   const auto& updates = outer()->updates;
+  std::vector<Tensor> nexts;  // all before any is written: the next contents of a state may be what another one holds
   for (std::size_t u = 0; u < updates.size(); ++u) {
     const OuterStep::Update& update = updates[u];
     const double factor = stepper_->variant().sampleFactors[u];
-    SS_ASSIGN(const Tensor next, stepper_->executor().read(update.next));
+    SS_ASSIGN(Tensor next, stepper_->executor().read(update.next));
+    const Tensor old = context_.state.read(update.state);
+    if (isReadBackward(update.state)) before_[update.state] = old.clone();
+    for (const auto& [name, id] : outer()->outputs)
+      if (const auto output = stepper_->executor().read(id); output && old.bytes() > 0 && output->data() == old.data())
+        outputs_[name] = output->clone();
     if (factor == 1) {
-      context_.state.write(update.state, next.view());
+      nexts.push_back(updates.size() > 1 ? next.clone() : std::move(next));
       continue;
     }
-    const Tensor old = context_.state.read(update.state);
     Tensor joined(next.dtype(), next.dims());
     for (std::int64_t i = 0; i < next.elements(); ++i)
       storeElement(
           joined.view(), i,
           factor * elementAsDouble(next.view(), i) + (1 - factor) * update.momentum * elementAsDouble(old.view(), i));
-    context_.state.write(update.state, joined.view());
+    nexts.push_back(std::move(joined));
   }
+  for (std::size_t u = 0; u < updates.size(); ++u) context_.state.write(updates[u].state, nexts[u].view());
   return {};
 }
 
 Result<Tensor> ModelCall::output(const std::string& name) const {
   const Graph& graph = stepper_->graph();
   if (const OuterStep* step = outer()) {
+    if (const auto kept = outputs_.find(name); kept != outputs_.end()) return kept->second;
     for (const auto& [known, id] : step->outputs)
       if (known == name) return stepper_->executor().read(id);
   } else {
@@ -79,6 +98,17 @@ Result<Tensor> ModelCall::output(const std::string& name) const {
       if (graph.value(id).name == name) return stepper_->executor().read(id);
   }
   return fail(ErrorCode::kNotFound, fmt::format("output '{}': the model has none of this name", name));
+}
+
+Status ModelCall::feed(const OuterStep::Seed& seed, const Tensor& gradient) {
+  if (std::ranges::find(outer()->gradients, seed.gradient, &OuterStep::Gradient::value) != outer()->gradients.end()) {
+    const ValueType& type = stepper_->graph().value(seed.gradient).type;
+    if (gradient.dtype() != type.dtype || gradient.dims() != knownDims(*type.shape))
+      return invalid(fmt::format("gradient of output '{}': found {}{}; expected {}", seed.output,
+                                 dtypeName(gradient.dtype()), dimsText(gradient.dims()), type.text()));
+    handedOn_[seed.gradient] = gradient.clone();
+  }
+  return stepper_->executor().setInput(seed.gradient, gradient.view());
 }
 
 Status ModelCall::backward(const std::map<std::string, Tensor>& gradients) {
@@ -91,16 +121,24 @@ Status ModelCall::backward(const std::map<std::string, Tensor>& gradients) {
     if (seed == step->seeds.end())
       return fail(ErrorCode::kNotFound,
                   fmt::format("gradient of output '{}': none was asked for when the function was made", name));
-    SS_TRY(stepper_->executor().setInput(seed->gradient, gradient.view()));
+    SS_TRY(feed(*seed, gradient));
   }
   for (const OuterStep::Seed& seed : step->seeds) {
     if (gradients.contains(seed.output)) continue;
     const ValueType& type = stepper_->graph().value(seed.gradient).type;
-    SS_TRY(stepper_->executor().setInput(seed.gradient, Tensor(type.dtype, *knownDims(*type.shape)).view()));
+    SS_TRY(feed(seed, Tensor(type.dtype, *knownDims(*type.shape))));
   }
   wentBack_ = true;
-  SS_ASSIGN(const int at, stepper_->executor().run(firstSeedReader(), stepper_->count(), runOptions()));
-  SS_CHECK(at == stepper_->count());
+  // Several forward passes may have changed the state since; the backward pass sees what its own one read.
+  std::map<std::string, Tensor> now;
+  for (const auto& [state, contents] : before_) {
+    now[state] = context_.state.read(state).clone();
+    context_.state.write(state, contents.view());
+  }
+  const Result<int> at = stepper_->executor().run(firstSeedReader(), stepper_->count(), runOptions());
+  for (const auto& [state, contents] : now) context_.state.write(state, contents.view());
+  if (!at) return tl::make_unexpected(at.error());
+  SS_CHECK(*at == stepper_->count());
   return {};
 }
 
@@ -112,6 +150,7 @@ Result<std::optional<Tensor>> ModelCall::gradient(const std::string& name) const
   if (found == step->gradients.end())
     return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': neither a trained parameter nor a wanted input", name));
   if (!found->value) return std::optional<Tensor>();
+  if (const auto fed = handedOn_.find(found->value); fed != handedOn_.end()) return std::optional<Tensor>(fed->second);
   SS_ASSIGN(Tensor contents, stepper_->executor().read(found->value));
   return std::optional<Tensor>(std::move(contents));
 }

@@ -53,13 +53,21 @@ class ModelCall {
   Executor::RunOptions runOptions() const;
   int firstSeedReader() const;
   Status forward(const Batch& batch);
+  bool isReadBackward(const std::string& state) const;
   Status writeUpdates();
+  Status feed(const OuterStep::Seed& seed, const Tensor& gradient);
 
   StepContext& context_;
   std::shared_ptr<FunctionPlans> plans_;
   std::unique_ptr<Stepper> stepper_;
   const std::uint64_t seed_;
   bool wentBack_ = false;
+  std::map<std::string, Tensor> outputs_;  // those that were a state as it was before this forward pass changed it
+  // By name: contents, from before this forward pass, of state that it has changed and the backward pass reads.
+  std::map<std::string, Tensor> before_;
+  // Fed gradients that are those of a parameter or an input as they are: nothing reads them, so the plan has no memory for
+  // them.
+  std::map<ValueId, Tensor> handedOn_;
 };
 
 class ModelFunction {
