@@ -10,8 +10,8 @@ namespace stepscope {
 
 // Exporters that merge initializers of equal contents tie parameters that must be trained apart (all zero biases become
 // one). Warns for every float initializer of rank 1 or more that nodes of different modules use and whose elements are all
-// equal (or, for rank 1, not known): a deliberate tie, such as embedding and decoder, holds random numbers. Names the
-// modules.
+// equal (or, for rank 1, not known): a deliberate tie, such as embedding and decoder, holds random numbers, and a
+// module that is called again is one module. Names the modules.
 std::vector<LoadWarning> sharedInitializerWarnings(const Graph& graph);
 
 }  // namespace stepscope

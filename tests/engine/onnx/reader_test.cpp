@@ -376,6 +376,13 @@ TEST(Reader, WarnsOfParametersThatAnExporterMerged) {
   const auto merged = parse(model);
   ASSERT_EQ(merged->warnings.size(), 1u);
   EXPECT_NE(merged->warnings[0].message.find("first, second"), std::string::npos) << merged->warnings[0].message;
+  // TorchScript numbers the calls of a module; the first module's own name decides which are calls.
+  graph.mutable_node(graph.node_size() - 1)->set_name("/first_1/Add");
+  EXPECT_TRUE(parse(model)->warnings.empty());
+  for (const char* other : {"/first_norm/Add", "/first_1x/Add", "/first/inner/Add", "/second_1/Add"}) {
+    graph.mutable_node(graph.node_size() - 1)->set_name(other);
+    EXPECT_EQ(parse(model)->warnings.size(), 1u) << other;
+  }
   zeros->set_float_data(0, 1);  // tied on purpose: random numbers are never equal by accident
   EXPECT_TRUE(parse(model)->warnings.empty());
 }
