@@ -28,7 +28,7 @@ from stepscope_capture.function_source import FILE, Sources
 from stepscope_capture.functions import seen_functions
 from stepscope_capture.golden import golden_of, quiet
 from stepscope_capture.data_dependence import data_dependence
-from stepscope_capture.meaning import changed_state, copied
+from stepscope_capture.meaning import OWN_GENERATOR, changed_state, copied
 from stepscope_capture.natives import write_public
 from stepscope_capture.safetensors import array_of, save_safetensors
 from stepscope_capture.training_state import STATE, training_state
@@ -174,7 +174,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     if with_golden:
         numbers, arrays = golden_of(module, parameters, rows, module_outputs)
         description.update(numbers)
-        if any(host_nodes.draws(call) for call in description.get("host", [])):  # others than PyTorch's, which the golden has not
+        if OWN_GENERATOR in notes or any(host_nodes.draws(call) for call in description.get("host", [])):  # others than PyTorch's, which the golden has not
             description["draws"] = "drawn"
         save_safetensors(folder / "golden.safetensors", arrays)
     (folder / "capture.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of complex tensors that have no real form in complex.py (linalg.eig, roots, logarithms …): nodes that the Python host runs, on real tensors [..., 2]."""
 
-import contextlib
 import json
 import types
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from stepscope_capture import function_nodes
+from stepscope_capture.markers import apart
 
 MAKE_COMPLEX = ("linalg_eig", "linalg_eigvals")  # of real tensors
 
@@ -69,18 +68,6 @@ def _entry(value, tensors, pair):
     return {"value": value}
 
 
-@contextlib.contextmanager
-def _apart():
-    """What is computed in it is not part of the pass that is traced."""
-    tracing = torch._C._get_tracing_state()
-    torch._C._set_tracing_state(None)
-    try:
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
-            yield
-    finally:
-        torch._C._set_tracing_state(tracing)
-
-
 def hosted(name, args, kwargs, mode, pair):
     """The result of a node; NotImplemented for what torch has no such operator of. `pair`: the class of complex tensors of the traced pass."""
     name = name.strip("_") if name.startswith("__") else name
@@ -89,7 +76,7 @@ def hosted(name, args, kwargs, mode, pair):
     tensors = []
     try:
         described = json.dumps([[_entry(a, tensors, pair) for a in args], {key: _entry(value, tensors, pair) for key, value in kwargs.items()}])
-        with _apart():
+        with apart():
             meta = [torch.empty([int(extent) for extent in t.shape], dtype=t.dtype, device="meta") for t in tensors]
             found, are_complex = _computed(name, described, meta)
             kinds = [(r.dtype, [int(extent) for extent in r.shape]) for r in found]

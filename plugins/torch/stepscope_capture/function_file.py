@@ -5,7 +5,6 @@ The file belongs to one signature of arguments: shapes, types, what is no tensor
 """
 
 import contextlib
-import copy
 import dataclasses
 import pathlib
 
@@ -19,7 +18,7 @@ from stepscope_capture.exporters import exported
 from stepscope_capture.data_dependence import DataDependence, attributes_of, changed_attributes
 from stepscope_capture.golden import WithoutDropout, drops_inside
 from stepscope_capture.functions import seen_functions, untouched_functions
-from stepscope_capture.meaning import changed_state, state_of
+from stepscope_capture.meaning import changed_state, deep_copied, state_of
 from stepscope_capture.natives import write_public
 from stepscope_capture.replaced import both_branches
 
@@ -92,12 +91,6 @@ class WithOutputs(nn.Module):
         return tuple(results)
 
 
-def _copied(module):
-    """A deep copy without the hooks of parameters: these run where the gradients arrive."""
-    made = [t for m in module.modules() for t in vars(m).values() if isinstance(t, torch.Tensor) and not t.is_leaf]
-    return copy.deepcopy(module, {id(t): t.detach().clone() for t in made})
-
-
 def arriving(result):
     """The gradient that checks let arrive at a result: another number at each element."""
     return torch.cos(torch.arange(result.numel(), dtype=torch.float32) * 0.7 + 0.3).reshape(result.shape).to(result.dtype)
@@ -117,7 +110,7 @@ def _gradients(module, results):
 
 def _refuse_reads(module, row, changed):
     """Raises Refused where Python sees a number that the next call may have another of: the file would keep the branch of this one."""
-    watched = _copied(module)
+    watched = deep_copied(module)
     decide = [*row, *(p for p in watched.parameters() if p.requires_grad), *(state_of(watched)[name] for name in changed)]
     with both_branches(), DataDependence(decide) as mode, untouched_functions(mode):
         watched(*row)
@@ -142,7 +135,7 @@ def _undisturbed():
 
 
 def _expected(module, row):
-    probe = _copied(module)
+    probe = deep_copied(module)
     for layer in probe.modules():
         if drops_inside(layer):
             layer.dropout = 0.0
@@ -190,7 +183,7 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
     names = [f"input_{i}" for i in range(len(row))]
     named_axes = {f"input_{i}": dict(symbols) for i, symbols in (axes or {}).items()}
     with _undisturbed():
-        module = _copied(WithOutputs(model, spec, constants, len(leaves)))
+        module = deep_copied(WithOutputs(model, spec, constants, len(leaves)))
         state = {name: tensor.detach().clone() for name, tensor in module.state_dict(keep_vars=False).items()}
         expected = _expected(module, row)
         outputs = [f"output_{i}" for i in range(len(expected.tensors))]

@@ -6,12 +6,14 @@ What a function does (results, arguments that it changes) is seen when the model
 
 import inspect
 import json
+import types
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from stepscope_capture.function_source import source_of
 from stepscope_capture.host_nodes import DOMAIN, ONNX_TYPES, CannotKeep, result_attributes
+from stepscope_capture.markers import apart
 
 __all__ = ["Call", "CannotKeep", "Seen", "hosted", "watching"]
 
@@ -105,10 +107,47 @@ def _entry(value, tensors):
     raise CannotKeep(f"an argument of type {type(value).__name__}")
 
 
+class _Noted:
+    """A ctx that is asked what it was told of the results."""
+
+    needs_input_grad = ()
+
+    def __init__(self):
+        self.apart = set()
+
+    def mark_non_differentiable(self, *tensors):
+        self.apart |= {id(t) for t in tensors}
+
+    def mark_dirty(self, *_):
+        raise CannotKeep("it was not called when the model ran as it is, and changes an argument")
+
+    save_for_backward = save_for_forward = set_materialize_grads = lambda self, *_: None
+
+
+def _by_meta(function, args):
+    """What a call does, of a run on meta tensors, for one that the model did not make when it ran as it is."""
+    context = _Noted()
+    try:
+        with apart(), torch.no_grad():
+            given = [torch.empty([int(extent) for extent in a.shape], dtype=a.dtype, device="meta") if isinstance(a, torch.Tensor) else a for a in args]
+            found = _forward(function, context, given)
+            results = found if isinstance(found, tuple) else (found,)
+            kinds = [(r.dtype, [int(e) for e in r.shape], r.is_floating_point() and id(r) not in context.apart) if isinstance(r, torch.Tensor) else r for r in results]
+    except CannotKeep:
+        raise
+    except Exception as error:  # noqa: BLE001  NumPy, numbers that Python reads …
+        raise CannotKeep(f"it was not called when the model ran as it is, and does not run on meta tensors: {type(error).__name__}: {error}") from error
+    return types.SimpleNamespace(written=[], views=[], places={}, several=isinstance(found, tuple), results=kinds)
+
+
+def _forward(function, context, given):
+    forward = inspect.unwrap(function.forward)
+    return forward(context, *given) if function.setup_context is torch.autograd.Function.setup_context else forward(*given)
+
+
 def hosted(function, mode, args, seen, grad):
     """The results of a node that runs `function`; arguments that it changes in place stand for those results from now on."""
-    if seen is None:
-        raise CannotKeep("it was not called when the model ran as it is")
+    seen = _by_meta(function, args) if seen is None else seen
     if seen.written:
         raise CannotKeep(f"it writes into argument {seen.written[0]} without mark_dirty")
     if seen.views:
@@ -155,6 +194,5 @@ def _computed(function, arguments, tensors):
     """What the function computes, for an exporter that runs the model while it traces it."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
         given = [_built(a, tensors) for a in arguments]
-        forward = inspect.unwrap(function.forward)
-        result = forward(_Ignored(), *given) if function.setup_context is torch.autograd.Function.setup_context else forward(*given)
+        result = _forward(function, _Ignored(), given)
     return [r.detach().clone() for r in (result if isinstance(result, tuple) else (result,))]

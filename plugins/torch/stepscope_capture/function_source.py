@@ -83,7 +83,8 @@ class Sources:
             definitions = [_Definition(node, text.splitlines()) for node in ast.parse(text).body if _defines(node)]
             lines = [line for d in _needed(definitions, names | used) for line in d.lines]
             futures = [line for line in lines if line.startswith("from __future__")]
-            head = [f"# What autograd.Functions of {file} need: written by the capture, run by Stepscope's Python host.", "import sys", f"sys.path.append({os.path.dirname(os.path.abspath(file))!r})"]
+            folders = [os.path.dirname(os.path.abspath(file)), *(os.path.abspath(folder) for folder in sys.path)]  # where the user's program imports from
+            head = [f"# What autograd.Functions of {file} need: written by the capture, run by Stepscope's Python host.", "import sys", f"sys.path += [folder for folder in {folders!r} if folder not in sys.path]"]
             self._name(file).write_text("\n".join([*futures, *head, *[line for line in lines if line not in futures], *inner]) + "\n", encoding="utf-8")
 
 

@@ -20,6 +20,7 @@ from stepscope_capture.meaning import READS
 from stepscope_capture.replaced import both_branches
 
 _Function = torch.autograd.Function
+_TORCH = ("torch.", "functorch")
 
 
 class _Untraceable(Exception):
@@ -167,7 +168,7 @@ def _exchanged(call):
 
     with contextlib.ExitStack() as stack:
         for function in set(_subclasses(_Function)):
-            if not function.__module__.startswith(("torch.", "functorch")) and function.forward is not _Function.forward:
+            if not function.__module__.startswith(_TORCH) and function.forward is not _Function.forward:
                 stack.enter_context(mock.patch.object(function, "forward", exchanged(function, function.forward)))
         yield
 
@@ -189,6 +190,8 @@ def traced_functions(mode):
         builtin = _Function.__dict__.get("apply")
 
         def apply(cls, *args, **kwargs):
+            if not cls.__module__.startswith(_TORCH):  # one that forward() defines has not been there before
+                originals.setdefault(cls, cls.forward)
             own = functools.partial(builtin.__get__(None, cls) if builtin is not None else super(_Function, cls).apply, *args, **kwargs)
             if cls not in originals or kwargs or cls in plain:
                 return own()
@@ -201,7 +204,7 @@ def traced_functions(mode):
             finally:
                 plain.pop()
 
-        originals.update({f: f.forward for f in set(_subclasses(_Function)) if not f.__module__.startswith(("torch.", "functorch"))})
+        originals.update({f: f.forward for f in set(_subclasses(_Function)) if not f.__module__.startswith(_TORCH)})
         stack.enter_context(mock.patch.object(checkpoint, "CheckpointFunction", _Once))
         stack.enter_context(_exchanged(forward))
         # What calls apply by its name gets no node of its own in TorchScript's trace, which loses the types of several results.

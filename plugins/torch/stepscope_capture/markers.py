@@ -8,9 +8,11 @@
 and nodes of operators that exporters lack (natives.py).
 """
 
+import contextlib
 import json
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 _LIBRARY = None
 _COUNTS = set()  # of results, for which there is an operator "hosted_N"
@@ -69,6 +71,18 @@ def _hosted_operator(count):
         _COUNTS.add(count)
         register_custom_op_symbolic(f"stepscope::{name}", symbolics()[f"stepscope::{name}"], 9)
     return getattr(torch.ops.stepscope, name)
+
+
+@contextlib.contextmanager
+def apart():
+    """What is computed in it is not part of the pass that is traced."""
+    tracing = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)
+    try:
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            yield
+    finally:
+        torch._C._set_tracing_state(tracing)
 
 
 class Markers:

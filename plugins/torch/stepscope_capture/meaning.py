@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 
 from stepscope_capture import complex as complex_numbers
 from stepscope_capture.diagonals import with_diagonal
+from stepscope_capture.markers import apart
 from stepscope_capture.natives import NATIVES
 
 _GET_DATA, _SET_DATA = torch.Tensor.data.__get__, torch.Tensor.data.__set__
@@ -43,11 +44,32 @@ def _with_item(t, index, value):
     return t
 
 
-def copied(module):
-    """A deep copy that keeps the hooks of parameters, which deepcopy drops."""
+def deep_copied(module):
+    """A deep copy. What Python cannot copy (locks, generators, open files) the copy shares."""
     # What weight_norm leaves in a module is made again by each forward pass, and deepcopy refuses it.
     made = [t for m in module.modules() for t in vars(m).values() if isinstance(t, torch.Tensor) and not t.is_leaf]
-    other = copy.deepcopy(module, {id(t): t.detach().clone() for t in made})
+    known = {id(t): t.detach().clone() for t in made}
+    try:
+        return copy.deepcopy(module, dict(known))
+    except Exception:  # noqa: BLE001  whatever an object says to being copied
+        alone = {**known, **{id(m): m for m in module.modules()}}
+        shared = [value for m in module.modules() for value in vars(m).values() if not _is_copied(value, alone)]
+        if not shared:
+            raise
+        return copy.deepcopy(module, {**known, **{id(value): value for value in shared}})
+
+
+def _is_copied(value, known):
+    try:
+        copy.deepcopy(value, dict(known))
+    except Exception:  # noqa: BLE001
+        return False
+    return True
+
+
+def copied(module):
+    """A deep copy that keeps the hooks of parameters, which deepcopy drops."""
+    other = deep_copied(module)
     for (_, mine), (_, theirs) in zip(module.named_parameters(), other.named_parameters()):
         for hook in (mine._backward_hooks or {}).values():
             theirs.register_hook(hook)
@@ -269,6 +291,11 @@ class KeepMeaning(TorchFunctionMode):
             return func(*args, **kwargs)
         if self._refused and name in self._refused[-1][0]:
             raise self._refused[-1][1](f"it reads numbers in Python ({name})")
+        if kwargs.get("generator") is not None and self.markers.kept:
+            del kwargs["generator"]
+            self.notes.append(OWN_GENERATOR)
+        if any(_is_sparse(a) for a in args):
+            func, args = torch.matmul if name in _SPARSE_PRODUCTS else func, tuple(_dense(a) for a in args)
         replaced = self._replaced(name, args, kwargs)
         if replaced is not NotImplemented:
             return replaced
@@ -315,6 +342,22 @@ class KeepMeaning(TorchFunctionMode):
         if name == "__get__" or not self.markers.kept:  # a property has no gradient to stop
             return func(*tree(args, self._resolve), **kwargs)
         return func(*tree(args, self._argument), **tree(kwargs, self._argument))
+
+
+_SPARSE_PRODUCTS = ("mm", "_sparse_mm", "sparse_mm", "spmm", "smm", "hspmm", "matmul", "__matmul__")
+OWN_GENERATOR = "forward() draws random numbers by a generator of its own; a run draws others, by its own seed"
+
+
+def _is_sparse(value):
+    return isinstance(value, torch.Tensor) and value.layout != torch.strided and not value.is_mkldnn
+
+
+def _dense(value):
+    """A sparse tensor, which no exporter has, as one with all its elements."""
+    if not _is_sparse(value):
+        return value
+    with apart():
+        return value.detach().to_dense()
 
 
 _OPERATORS = ("add__", "sub__", "mul__", "truediv__", "floordiv__", "pow__", "and__", "or__", "xor__", "mod__", "matmul__")
