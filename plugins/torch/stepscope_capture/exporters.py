@@ -60,6 +60,13 @@ def as_it_trains(whole):
 _PLAIN = (bool, int, float, str, type(None))
 
 
+class _Told:
+    """Notes of the newest pass; torch.export puts lists back that a pass changes."""
+
+    def __init__(self):
+        self.notes = []
+
+
 class _Traced(nn.Module):
     """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
 
@@ -67,10 +74,14 @@ class _Traced(nn.Module):
         super().__init__()
         # Parameters and buffers keep the names that they have in `module`.
         self.model, self._loss_fn = module.model, module._loss_fn  # a function has no loss
-        self._whole, self._markers, self._changed, self.notes = [module], Markers(exporter, writes_gradients), changed, []
+        self._whole, self._markers, self._changed, self._told = [module], Markers(exporter, writes_gradients), changed, _Told()
         self._hooks, self._functions = hooks_of(self), functions
         self._plain = [(vars(layer), {k: v for k, v in vars(layer).items() if type(v) in _PLAIN}) for layer in module.modules()]
         keep_module_hooks(module, KeepMeaning.tracing)
+
+    @property
+    def notes(self):
+        return self._told.notes
 
     def forward(self, *values):
         for attributes, plain in self._plain:  # an exporter may run the pass more than once, and each is the first one
@@ -81,7 +92,7 @@ class _Traced(nn.Module):
             loss = self._whole[0](*values)
             after = state_of(self)
             following = [mode.next_of(after[name]) for name in self._changed]
-        self.notes[:] = mode.notes
+        self._told.notes = list(mode.notes)
         return (*(loss if isinstance(loss, tuple) else (loss,)), *following) if following else loss
 
 

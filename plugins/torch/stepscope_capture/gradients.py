@@ -161,7 +161,7 @@ class WrittenOut(nn.Module):
         super().__init__()
         from torch.fx.experimental.proxy_tensor import make_fx
 
-        self.model, self._loss_fn, self._changed, self.notes = traced.model, traced._loss_fn, traced._changed, traced.notes
+        self.model, self._loss_fn, self._changed, self._traced = traced.model, traced._loss_fn, traced._changed, [traced]
         state = self._state()
         self._names = list(state)
 
@@ -181,6 +181,10 @@ class WrittenOut(nn.Module):
         graph.graph.eliminate_dead_code()
         graph.recompile()
         self._graph = [graph]  # none of its constants are parameters of the model
+
+    @property
+    def notes(self):
+        return self._traced[0].notes
 
     def _state(self):
         return {**dict(self.named_parameters()), **dict(self.named_buffers())}

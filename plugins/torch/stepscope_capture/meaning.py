@@ -294,6 +294,8 @@ class KeepMeaning(TorchFunctionMode):
         if kwargs.get("generator") is not None and self.markers.kept:
             del kwargs["generator"]
             self.notes.append(OWN_GENERATOR)
+        if name in ("sort", "argsort") and "stable" in kwargs and self.markers.kept:  # as TopK is, which exporters write only without the word
+            del kwargs["stable"]
         if any(_is_sparse(a) for a in args):
             func, args = torch.matmul if name in _SPARSE_PRODUCTS else func, tuple(_dense(a) for a in args)
         replaced = self._replaced(name, args, kwargs)

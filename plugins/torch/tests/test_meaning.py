@@ -24,6 +24,7 @@ import torch
 import architectures  # noqa: F401  into the table of meanings
 import habits  # noqa: F401
 import host_functions  # noqa: F401
+import practices
 import research
 from meanings import MEANINGS
 from stepscope_capture import capture, verify
@@ -104,9 +105,11 @@ def check(stepscope, name, exporter, folder):
 
 def check_words():
     """What is not kept, or not taken, is said before an exporter sees it."""
-    for name, (make, words) in research.SAID.items():
+    said = [(name, make, words, "torchscript") for name, (make, words) in research.SAID.items()]
+    said += [("generator_of_its_own", practices.generator_of_its_own, "by a generator of its own", exporter) for exporter in EXPORTERS]
+    for name, make, words, exporter in said:
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-            capture(*make(), folder)
+            capture(*make(), folder, exporter=exporter)
             notes = json.loads((pathlib.Path(folder) / "capture.json").read_text())["notes"]
         assert any(words in note for note in notes), f"{name}: notes {notes}; expected {words}"
     for name, (*arguments, words) in research.refused().items():
