@@ -63,6 +63,16 @@ class FunctionFile:
     changed: list  # names of state that the forward pass changes, besides statistics of a batch normalization
 
 
+def _flat(result):
+    """Leaves and structure; dataclasses are containers, as named tuples are."""
+    found, spec = pytree.tree_flatten(result)
+    unknown = {type(leaf) for leaf in found if dataclasses.is_dataclass(leaf)}
+    for kind in unknown:
+        names = [field.name for field in dataclasses.fields(kind) if field.init]
+        pytree.register_pytree_node(kind, lambda one, names=names: ([getattr(one, n) for n in names], None), lambda parts, _, kind=kind, names=names: kind(**dict(zip(names, parts))))
+    return _flat(result) if unknown else (found, spec)
+
+
 class WithOutputs(nn.Module):
     """Takes the tensors of the arguments as one flat list, and returns those of the result. Hooks of the module itself are its caller's."""
 
@@ -76,7 +86,7 @@ class WithOutputs(nn.Module):
         tensors = iter(tensors)
         leaves = [self._constants[i] if i in self._constants else next(tensors) for i in range(self._count)]
         args, kwargs = pytree.tree_unflatten(leaves, self._spec)
-        found, spec = pytree.tree_flatten(self.model.forward(*args, **kwargs))
+        found, spec = _flat(self.model.forward(*args, **kwargs))
         constants = {i: leaf for i, leaf in enumerate(found) if not isinstance(leaf, torch.Tensor)}
         for leaf in constants.values():
             if leaf is not None and not isinstance(leaf, (bool, int, float, str)):
@@ -116,6 +126,12 @@ def _refuse_reads(module, row, changed):
         watched(*row)
     if mode.reads_of_state:
         raise Unsettled(f"{mode.reads_of_state[0]}: Python reads a number that arguments, parameters or a state decide (an if, item(), an assert); expected none, since the engine would keep that of one call")
+
+
+def _refuse_complex(model):
+    for name, t in (*model.named_parameters(), *model.named_buffers()):
+        if t.is_complex():
+            raise Refused(f"'{name}' is {str(t.dtype).removeprefix('torch.')}, which the engine has no type for; expected real tensors (torch.view_as_real)")
 
 
 def _inputs(leaves):
@@ -179,6 +195,7 @@ def _save(proto, path):
 def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17, axes=None):
     """Writes `folder`/model.onnx of model(*args, **kwargs), arguments flattened to `leaves` by `spec`. `axes`: {number of a tensor among them: {axis: symbol}}
     of extents that other calls have otherwise (exporter torchscript). Raises Refused, or what an exporter raises."""
+    _refuse_complex(model)
     constants, row = _inputs(leaves)
     names = [f"input_{i}" for i in range(len(row))]
     named_axes = {f"input_{i}": dict(symbols) for i, symbols in (axes or {}).items()}

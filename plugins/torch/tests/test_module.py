@@ -5,6 +5,7 @@
 """
 
 import copy
+import dataclasses
 import gc
 import os
 import pathlib
@@ -518,7 +519,70 @@ class Habits(unittest.TestCase):
         self.assertEqual(model.stepscope_report().variants[0].calls, 5)
 
 
+    def test_dataclasses_come_back(self):
+        @dataclasses.dataclass
+        class Out:
+            logits: torch.Tensor
+            hidden: tuple = ()
+            name: str = ""
+
+        class Named(nn.Linear):
+            def forward(self, x):
+                y = super().forward(x)
+                return {"out": Out(y, (y.tanh(), None), "named")}
+
+        theirs, ours = pair(lambda: Named(4, 3))
+        for model in (theirs, ours):
+            found = model(torch.ones(2, 4))["out"]
+            self.assertIsInstance(found, Out)
+            self.assertEqual(found.name, "named")
+            (found.logits.sum() + found.hidden[0].square().sum()).backward()
+        Numbers.same_gradients(self, theirs, ours)
+
+    def test_parameters_that_lie_otherwise_in_memory(self):
+        class Transposed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.images = nn.Conv2d(3, 6, 3).to(memory_format=torch.channels_last)
+                self.weight = nn.Parameter(torch.randn(4, 6).T)
+                self.register_buffer("scale", torch.randn(5, 4).T)
+
+            def forward(self, x):
+                return self.images(x).mean((2, 3)) @ self.weight @ self.scale
+
+        theirs, ours = pair(Transposed)
+        weight, optimizer = ours.weight, torch.optim.SGD(ours.parameters(), lr=0.1)
+        for model in (theirs, ours):
+            model(torch.ones(2, 3, 5, 5).to(memory_format=torch.channels_last)).square().mean().backward()
+        Numbers.same_gradients(self, theirs, ours)
+        optimizer.step()
+        self.assertIs(ours.weight, weight)
+        near(self, ours.weight, theirs.weight - 0.1 * theirs.weight.grad)
+
+
 class Refusals(unittest.TestCase):
+    def test_views_of_each_other_and_complex_numbers(self):
+        class Views(nn.Module):
+            def __init__(self):
+                super().__init__()
+                both = torch.randn(3, 8)
+                self.a, self.b = nn.Parameter(both[:, :4].T), nn.Parameter(both[:, 4:].T)
+
+            def forward(self, x):
+                return x @ (self.a + self.b)
+
+        self.refused("shares its memory", stepscope.Module(Views(), policy="raise"), torch.ones(2, 4))
+
+        class Waves(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.randn(4, dtype=torch.complex64))
+
+            def forward(self, x):
+                return (x * self.w).abs()
+
+        self.refused("'w' is complex64", stepscope.Module(Waves(), policy="raise"), torch.ones(2, 4))
+
     def refused(self, part, call, *arguments):
         with self.assertRaises(stepscope.Refused) as caught:
             call(*arguments)

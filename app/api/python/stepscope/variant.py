@@ -109,6 +109,17 @@ def _refused(error: Exception) -> Refused:
     return refused
 
 
+def _lay_out(name: str, tensor: torch.Tensor, held: Any) -> None:
+    """Gives a tensor (transposed, channels last) contiguous memory, which the engine reads. The object stays the same. Raises Refused where others are
+    views of its memory."""
+    storage = tensor.untyped_storage()
+    shared = any(t is not tensor and t.untyped_storage().data_ptr() == storage.data_ptr() for t in held)
+    if shared or storage.nbytes() != tensor.numel() * tensor.element_size():
+        raise Refused(f"'{name}' has strides {tensor.stride()} and shares its memory; expected contiguous memory: {name}.data = {name}.contiguous()")
+    with torch.no_grad():
+        tensor.data = tensor.detach().contiguous()
+
+
 class Built:
     """A file of a module and its session. `axes`: extents that calls may have otherwise (function_file.py); none: one signature."""
 
@@ -136,8 +147,10 @@ class Built:
         if not trained:
             settings["freeze"] = "."
         for _, name, tensor in self.placed:
-            if not tensor.is_contiguous() or tensor.device.type != "cpu":
-                raise Refused(f"'{name}' is on {tensor.device} with strides {tensor.stride()}; expected contiguous memory on the CPU")
+            if tensor.device.type != "cpu":
+                raise Refused(f"'{name}' is on {tensor.device}; expected the CPU")
+            if not tensor.is_contiguous():
+                _lay_out(name, tensor, held.values())
         self.addresses = [(name, tensor, tensor.data_ptr()) for _, name, tensor in self.placed]
         # Statistics are written by both passes; without gradients they have to be asked for.
         updates = bool(self.norms) or bool(self.file.changed)
