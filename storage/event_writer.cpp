@@ -29,6 +29,15 @@ std::span<const char> asBlob(const std::string& bytes) { return {bytes.data(), b
 // A number that was not computed is NULL.
 std::optional<double> when(bool has, double value) { return has ? std::optional(value) : std::nullopt; }
 
+// A copy or a commit has the node that it serves and is not that node's operator.
+std::string_view operatorOf(const snapshot::Instruction& instruction) {
+  switch (instruction.kind()) {
+    case snapshot::KIND_COPY: return "Copy";
+    case snapshot::KIND_COMMIT: return "Commit";
+    default: return instruction.op();
+  }
+}
+
 }  // namespace
 
 Status EventWriter::write(const Event& event) {
@@ -275,8 +284,8 @@ Status EventWriter::writeInstructions(std::int64_t run, std::int64_t plan, const
   int position = 0;
   for (const snapshot::Instruction& i : message.instructions())
     SS_STORE_TRY(insert("INSERT INTO instructions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run,
-                        i.node(), phaseName(i.phase()), i.op(), i.label(), i.bytes_read(), i.bytes_written(), i.flops(),
-                        i.implementation(), i.view(), i.update_entry()));
+                        i.node(), phaseName(i.phase()), operatorOf(i), i.label(), i.bytes_read(), i.bytes_written(),
+                        i.flops(), i.implementation(), i.view(), i.update_entry()));
   return {};
 }
 

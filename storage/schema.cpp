@@ -234,7 +234,7 @@ Table instructionsTable() {
            {"run", kInt, "runs.id"},
            {"node", kInt, "node id"},
            {"phase", kText, "forward, backward, recompute, optimizer"},
-           {"op", kText, "operator"},
+           {"op", kText, "operator; Copy = to the host or to the device, Commit = what takes effect at the step's end"},
            {"label", kText, "operator and short name"},
            {"bytes_read", kInt, "bytes read"},
            {"bytes_written", kInt, "bytes written"},

@@ -27,7 +27,8 @@ Result<PlanTable> readInstructions(const Project& project, std::int64_t run, std
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare("SELECT i.position, node, i.op, label, i.phase, coalesce(module_path, ''), "
                                                "implementation, bytes_read, bytes_written, flops, is_view, "
-                                               "coalesce(category, 'other') FROM instructions i LEFT JOIN nodes n ON n.run "
+                                               "CASE WHEN i.op IN ('Copy', 'Commit') THEN 'other' ELSE coalesce(category, "
+                                               "'other') END FROM instructions i LEFT JOIN nodes n ON n.run "
                                                "= ?1 AND n.id = i.node WHERE plan = ?2 ORDER BY i.position"));
   rows.bind(run, plan);
   PlanTable table;

@@ -111,6 +111,33 @@ TEST(Recorder, WarmUpIsMarkedAndLeftOutOfStatistics) {
   EXPECT_LE(share, 1.0001);  // views are not operators that ran
 }
 
+TEST(Recorder, ACopyIsAnOperatorOfItsOwn) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  recorder->beginRun(testing::sampleRunInfo());
+  recorder->graph(testing::sampleGraph({1, 0}));
+  snapshot::Plan plan = testing::samplePlan({1, 0});
+  const std::string served = plan.instructions(1).op();
+  plan.mutable_instructions(1)->set_kind(snapshot::KIND_COPY);
+  plan.mutable_instructions(4)->set_kind(snapshot::KIND_COMMIT);
+  recorder->plan(plan);
+  for (int step = 0; step < 4; ++step) recorder->step(testing::sampleStep(plan, step));
+  ASSERT_TRUE(recorder->close());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  const Timing timing = readTiming(project, 1).value();
+  std::int64_t others = 0;
+  for (int i = 0; i < plan.instructions_size(); ++i)
+    others += i != 1 && i != 4 && plan.instructions(i).op() == served && plan.instructions(i).phase() == snapshot::FORWARD;
+  std::map<std::string, OpTime> forward;
+  for (const OpTime& op : timing.ops)
+    if (op.phase == "forward") forward.emplace(op.op, op);
+  ASSERT_TRUE(forward.contains("Copy") && forward.contains("Commit"));
+  EXPECT_EQ(forward["Copy"].instructions, 1);
+  EXPECT_EQ(forward["Copy"].time.n, 3);
+  EXPECT_EQ(forward["Copy"].category, "other");
+  EXPECT_EQ(forward.contains(served) ? forward[served].instructions : 0, others);
+}
+
 TEST(Recorder, StepsThatGoBackToAnEarlierPlanBelongToIt) {
   const TemporaryFolder folder;
   auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
