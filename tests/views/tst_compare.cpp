@@ -585,6 +585,30 @@ class CompareTest : public QObject {
     QCOMPARE(EarlierStartups(failed).of(QStringLiteral("load")).n, 1);
   }
 
+  void onlyAChangeOutsideOfTheNoiseIsNews() {
+    const auto news = [](std::vector<std::int64_t> times) {
+      const std::int64_t now = times.back();
+      return EarlierStartups(historyOf(times)).of(QStringLiteral("load")).news(now);
+    };
+    constexpr std::int64_t kMs = 1'000'000;
+    QCOMPARE(news({10 * kMs, 11 * kMs, 12 * kMs, 5 * kMs}), -1);
+    QCOMPARE(news({10 * kMs, 11 * kMs, 12 * kMs, 13 * kMs}), 1);
+    QCOMPARE(news({10 * kMs, 11 * kMs, 12 * kMs, 12 * kMs}), 0);      // as long as one of them
+    QCOMPARE(news({10 * kMs, 11 * kMs, 5 * kMs}), 0);                 // two say nothing about how times scatter
+    QCOMPARE(news({10'000, 11'000, 12'000, 2'000}), 0);               // microseconds
+    QCOMPARE(news({100 * kMs, 100 * kMs, 101 * kMs, 102 * kMs}), 0);  // 2 %
+    // The table colours no more than that.
+    Desk desk;
+    StartupTableView view(desk.context);
+    const auto coloured = [&](std::int64_t unit) {
+      desk.store.setPhases(phases(2 * unit));
+      desk.store.project().setStartupHistory(historyOf({10 * unit, 11 * unit, 12 * unit, 2 * unit}));
+      return tableOf(view)->index(0, 3).data(Qt::ForegroundRole).isValid();
+    };
+    QVERIFY(!coloured(1'000));
+    QVERIFY(coloured(kMs));
+  }
+
   void aRebuildStandsBesideTheBuildsBefore() {
     // The last one changed options: nothing was read, and its whole is no whole of the others.
     StartupHistory h = historyOf({100, 300, 50});

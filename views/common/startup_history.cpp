@@ -59,6 +59,14 @@ EarlierTimes EarlierStartups::of(const QString& path) const {
   return out;
 }
 
+int EarlierTimes::news(std::int64_t ns) const {
+  constexpr int kEnough = 3;
+  constexpr std::int64_t kLeastNs = 100'000;
+  const std::int64_t away = ns - median;
+  if (n < kEnough || std::abs(away) < kLeastNs || 20 * std::abs(away) < median) return 0;
+  return ns > max ? 1 : ns < min ? -1 : 0;
+}
+
 std::vector<PhaseHistory::Point> EarlierStartups::points(const QString& path) const {
   const auto found = points_.find(path);
   return found == points_.end() ? std::vector<PhaseHistory::Point>() : found->second;

@@ -6,6 +6,7 @@
 
 #include "views/common/comparison_cells.h"
 #include "views/common/format.h"
+#include "views/common/names.h"
 
 namespace stepscope {
 namespace {
@@ -79,10 +80,10 @@ std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSn
   for (int i = 0; plan && which == Times::kOperators && i < plan->size(); ++i) {
     const auto* in = plan->instruction(i);
     const auto phase = kPhases.find(in->phase());
-    if (phase != kPhases.end()) first.try_emplace({QString::fromStdString(in->op()), phase->second}, i);
+    if (phase != kPhases.end()) first.try_emplace({names::op(*in), phase->second}, i);
   }
   const auto& list = which == Times::kOperators ? c.ops : which == Times::kStepPhases ? c.stepPhases : c.buildPhases;
-  const bool judged = which == Times::kBuild || comparable;
+  const bool judged = which != Times::kBuild && comparable;  // a build was measured once in each run
   for (const ComparedTime& t : list) {
     TableRow row;
     const QString name =

@@ -24,7 +24,10 @@ std::vector<TableColumn> columns(bool history) {
   if (history) {
     out.insert(out.end(),
                {{QStringLiteral("Change"),
-                 QStringLiteral("This time beside the median of the earlier start-ups, in percent of it"), true, 6},
+                 QStringLiteral(
+                     "This time beside the median of the earlier start-ups, in percent of it; coloured where it is outside "
+                     "of what three of them or more took, by 5 % and 0.1 ms at least"),
+                 true, 6},
                 {QStringLiteral("Previous"),
                  QStringLiteral("The start-up before this one, of the same model in this project"), true, 6},
                 {QStringLiteral("Median"), QStringLiteral("Half of the earlier start-ups were faster"), true, 6},
@@ -55,9 +58,8 @@ void addHistory(TableRow& row, std::int64_t ns, const EarlierTimes& earlier) {
     change = {format::change(static_cast<double>(earlier.median), static_cast<double>(ns)), by,
               QStringLiteral("%1 beside the median of %2 earlier start-ups")
                   .arg(format::timeDifference(ns - earlier.median), format::count(earlier.n))};
-    // Within what was seen before is no news.
-    if (ns > earlier.max && by >= 0.05) change.role = QStringLiteral("warn");
-    if (ns < earlier.min && by <= -0.05) change.role = QStringLiteral("ok");
+    const int news = earlier.news(ns);
+    if (news != 0) change.role = news > 0 ? QStringLiteral("warn") : QStringLiteral("ok");
   }
   row.cells.insert(row.cells.end(), {change, time(earlier.previous), time(earlier.median),
                                      TableCell(earlier.n > 0 ? format::count(earlier.n) : QString(), earlier.n),
