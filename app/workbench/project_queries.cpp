@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/project_queries.h"
 
+#include <QTimer>
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -43,6 +44,13 @@ std::vector<SqlTable> tablesOfProjects() {
   return tables;
 }
 
+// Steps are written at most 250 ms late (DESIGN.md, 6).
+constexpr int kWrittenAfterMs = 600;
+
+QString modelOf(const SnapshotStore& store) {
+  return store.model() ? QString::fromStdString(store.model()->path()) : QString();
+}
+
 }  // namespace
 
 ProjectQueries::ProjectQueries(SnapshotStore& store, ProjectThreads& threads)
@@ -52,6 +60,8 @@ ProjectQueries::ProjectQueries(SnapshotStore& store, ProjectThreads& threads)
       comparisons_(std::make_shared<std::atomic<int>>(0)),
       stepsAsked_(std::make_shared<std::atomic<int>>(0)) {
   store_.project().setTables(tablesOfProjects());
+  connect(&store_, &SnapshotStore::planChanged, this, &ProjectQueries::planIsAnother);
+  connect(&store_, &SnapshotStore::stepsChanged, this, &ProjectQueries::stepsMore);
 }
 
 void ProjectQueries::setProject(const QString& path) {
@@ -172,10 +182,30 @@ void ProjectQueries::importTrace(const QString& path) {
       const QString why = format::visible(found.error().message);
       return threads_.back([this, why] { emit failed(why); });
     }
-    threads_.back([this, found = std::move(*found)] {
+    threads_.back([this, path, found = std::move(*found)] {
+      trace_ = path;
+      tracedModel_ = modelOf(store_);
+      again_ = false;
       PyTorchTimes::of(store_.project()).set(found.rows);
       emit imported(found.text);
     });
+  });
+}
+
+// Its instructions are other ones; those of the plan before would stand beside the wrong times.
+void ProjectQueries::planIsAnother() {
+  if (trace_.isEmpty() || store_.readOnly() || !store_.plan()) return;
+  PyTorchTimes::of(store_.project()).set({});
+  again_ = modelOf(store_) == tracedModel_;
+  if (!again_) trace_.clear();
+  lastBefore_ = store_.steps().empty() ? nullptr : store_.steps().back();
+}
+
+void ProjectQueries::stepsMore() {
+  if (!again_ || store_.steps().empty() || store_.steps().back() == lastBefore_) return;
+  again_ = false;
+  QTimer::singleShot(kWrittenAfterMs, this, [this] {
+    if (!trace_.isEmpty() && !store_.readOnly()) importTrace(trace_);
   });
 }
 

@@ -29,7 +29,7 @@ class ProjectQueries : public QObject {
   // .html .txt .json .csv .trace.json, and .pdf.
   void report(const QString& path);
   // A trace of torch.profiler beside the run; kept in the project where no run is recorded into it. Answer: the store,
-  // imported().
+  // imported(). Another plan of the same model has it joined again, once a step of it is written.
   void importTrace(const QString& path);
   // Of several requests that wait the newest counts.
   void compare(const CompareRequest& request);
@@ -45,9 +45,16 @@ class ProjectQueries : public QObject {
   void imported(const QString& text);
 
  private:
+  void planIsAnother();
+  void stepsMore();
+
   SnapshotStore& store_;
   ProjectThreads& threads_;
   std::int64_t run_ = 0;
+  QString trace_;  // that was imported, of the model tracedModel_; empty: none
+  QString tracedModel_;
+  bool again_ = false;  // it is joined again with the first step after lastBefore_
+  StepPtr lastBefore_;
   std::shared_ptr<std::atomic<bool>> cancelSql_;
   std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
   std::shared_ptr<std::atomic<int>> stepsAsked_;   // likewise

@@ -12,7 +12,7 @@ namespace {
 PyTorchTimes::Rows rowsOf(const std::vector<storage::PyTorchOpTime>& times) {
   PyTorchTimes::Rows rows;
   for (const storage::PyTorchOpTime& t : times)
-    rows[{QString::fromStdString(t.phase), QString::fromStdString(t.op)}] = {t.theirNs, t.ourNs,
+    rows[{QString::fromStdString(t.phase), QString::fromStdString(t.op)}] = {t.theirNs, t.instructions,
                                                                              QString::fromStdString(t.theirs)};
   return rows;
 }

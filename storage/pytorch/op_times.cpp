@@ -29,6 +29,7 @@ std::vector<PyTorchOpTime> opTimesOf(const PyTorchJoin& join, const std::vector<
   for (const InstructionTime& one : instructions) byLabel[{one.phase, one.label}].push_back(&one);
   struct Sum {
     double theirs = 0, ours = 0;
+    std::vector<int> instructions;
     std::vector<std::string> names;
     std::set<std::string> known;
   };
@@ -48,6 +49,7 @@ std::vector<PyTorchOpTime> opTimesOf(const PyTorchJoin& join, const std::vector<
       Sum& sum = sums[{one->phase, one->op}];
       const auto own = static_cast<double>(one->time.median);
       sum.ours += own;
+      sum.instructions.push_back(one->position);
       sum.theirs += row.theirAmount * (ns > 0 ? own / ns : 1.0 / static_cast<double>(found.size()));
       for (std::string& name : parts(row.theirs))
         if (sum.known.insert(name).second) sum.names.push_back(std::move(name));
@@ -55,7 +57,8 @@ std::vector<PyTorchOpTime> opTimesOf(const PyTorchJoin& join, const std::vector<
   }
   std::vector<PyTorchOpTime> out;
   for (auto& [key, sum] : sums) {
-    PyTorchOpTime& one = out.emplace_back(PyTorchOpTime{key.second, key.first, sum.theirs, sum.ours, {}});
+    PyTorchOpTime& one =
+        out.emplace_back(PyTorchOpTime{key.second, key.first, sum.theirs, sum.ours, std::move(sum.instructions), {}});
     for (const std::string& name : sum.names) one.theirs += (one.theirs.empty() ? "" : ", ") + name;
   }
   return out;

@@ -14,7 +14,8 @@ namespace stepscope::storage {
 struct PyTorchOpTime {
   std::string op, phase;
   double theirNs = 0, ourNs = 0;
-  std::string theirs;  // PyTorch's operators, each once, in their order
+  std::vector<int> instructions;  // places in the plan of those that were joined
+  std::string theirs;             // PyTorch's operators, each once, in their order
 };
 
 // By phase and operator; empty where no trace was imported. Error: no such run.

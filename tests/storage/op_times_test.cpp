@@ -6,8 +6,9 @@
 namespace stepscope::storage {
 namespace {
 
-InstructionTime instruction(const char* op, const char* label, const char* phase, std::int64_t median) {
+InstructionTime instruction(const char* op, const char* label, const char* phase, std::int64_t median, int position = 0) {
   InstructionTime one;
+  one.position = position;
   one.op = op, one.label = label, one.phase = phase;
   one.time.n = 1, one.time.median = median;
   return one;
@@ -23,7 +24,7 @@ TEST(PyTorchOpTimes, ARowOfSeveralInstructionsIsDividedByTheirTimes) {
                {"step", "", "step", "step", 2000, 1000}};
   const std::vector<PyTorchOpTime> times =
       opTimesOf(join, {instruction("MatMul", "MatMul 'a'", "forward", 300), instruction("Add", "Add 'b'", "forward", 100),
-                       instruction("MatMul", "MatMul 'c'", "forward", 100),
+                       instruction("MatMul", "MatMul 'c'", "forward", 100, 2),
                        instruction("MatMul", "MatMul 'a'", "backward", 30), instruction("Cast", "Cast 'd'", "forward", 80)});
   ASSERT_EQ(times.size(), 3U);
   EXPECT_EQ(times[0].phase + times[0].op, "backwardMatMul");
@@ -33,6 +34,7 @@ TEST(PyTorchOpTimes, ARowOfSeveralInstructionsIsDividedByTheirTimes) {
   EXPECT_EQ(times[1].ourNs, 100);
   EXPECT_EQ(times[2].theirNs, 750 + 500);
   EXPECT_EQ(times[2].ourNs, 400);
+  EXPECT_EQ(times[2].instructions, (std::vector<int>{0, 2}));
   EXPECT_EQ(times[2].theirs, "aten::linear, aten::add");
 }
 

@@ -10,6 +10,7 @@
 #include <QPushButton>
 #include <QTableView>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 
 #include "tests/workbench/window_driver.h"
@@ -17,6 +18,7 @@
 #include "views/batch/worst_row.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/names.h"
 #include "views/common/pytorch_times.h"
 #include "views/common/row_table.h"
 #include "views/common/run_times.h"
@@ -246,12 +248,30 @@ class RecordedTest : public QObject {
     const QStringList words = named.split(QStringLiteral("  "));
     QCOMPARE(words.size(), 2);
     PyTorchTimes& pytorch = PyTorchTimes::of(w->store().project());
-    w.loop().act([&] { pytorch.set({{{words[1], words[0]}, {3e6, 1.5e6, QStringLiteral("aten::mm, aten::add")}}}); });
+    // The one that was joined: ours is its median over the steps of the table, whichever these are.
+    int joinedAt = -1;
+    for (int i = 0; i < w->store().plan()->size() && joinedAt < 0; ++i) {
+      const auto* in = w->store().plan()->instruction(i);
+      if (!in->view() && names::op(*in) == words[0] && names::phase(in->phase()).toLower() == words[1]) joinedAt = i;
+    }
+    QVERIFY(joinedAt >= 0);
+    const auto medianOf = [&] {
+      std::vector<qint64> ns;
+      for (const StepPtr& step : w->store().steps())
+        for (const auto& span : step->spans())
+          if (span.instruction() == joinedAt && step != w->store().steps().front())
+            ns.push_back(span.end_ns() - span.begin_ns());
+      std::sort(ns.begin(), ns.end());
+      return ns[static_cast<std::size_t>(0.5 * static_cast<double>(ns.size() - 1) + 0.5)];
+    };
+    w.loop().act([&] { pytorch.set({{{words[1], words[0]}, {3e6, {joinedAt}, QStringLiteral("aten::mm, aten::add")}}}); });
     QVERIFY(w.loop().wait([&] { return opTable->model()->columnCount() == plain + 3; }));
     for (int r = 0; r < opTable->model()->rowCount(); ++r) {
       const bool joined = opTable->model()->index(r, 0).data().toString() == named;
       QCOMPARE(opTable->model()->index(r, 4).data().toString(), joined ? format::time(3'000'000) : QString());
-      QCOMPARE(opTable->model()->index(r, 6).data().toString(), joined ? QStringLiteral("0.50") : QString());
+      QCOMPARE(opTable->model()->index(r, 5).data().toString(), joined ? format::time(medianOf()) : QString());
+      QCOMPARE(opTable->model()->index(r, 6).data().toString(),
+               joined ? QString::number(static_cast<double>(medianOf()) / 3e6, 'f', 2) : QString());
       if (joined)
         QVERIFY(
             opTable->model()->index(r, 4).data(Qt::ToolTipRole).toString().contains(QStringLiteral("aten::mm, aten::add")));

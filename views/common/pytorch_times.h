@@ -7,13 +7,15 @@
 #include <QString>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "views/common/project_facts.h"
 
 namespace stepscope {
 
 struct PyTorchTime {
-  double theirNs = 0, ourNs = 0;  // of a step
+  double theirNs = 0;             // of a step
+  std::vector<int> instructions;  // of the plan, those that were joined: ours is what they take
   QString theirs;                 // PyTorch's operators, hostile text
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "views/common/chosen_step.h"
@@ -39,25 +40,50 @@ std::vector<TableColumn> columns(bool pytorch) {
            "Time of PyTorch's operators for the same nodes, in one step of the imported trace; empty: none could be "
            "joined"),
        true, 7},
-      {QStringLiteral("Ours"), QStringLiteral("Sum of the medians of the instructions that were joined, in one step"), true,
-       7},
-      {QStringLiteral("Ratio"), QStringLiteral("Ours divided by theirs: below 1 this run is faster"), true, 6}};
+      {QStringLiteral("Ours"),
+       QStringLiteral("Sum of the medians of the instructions that were joined, over the steps of this table"), true, 7},
+      {QStringLiteral("Ratio"),
+       QStringLiteral("Ours divided by theirs: below 1 this run took less. Theirs was taken under PyTorch's profiler, which "
+                      "has a cost of its own"),
+       true, 6}};
   out.insert(out.begin() + kBeside, theirs.begin(), theirs.end());
   return out;
 }
 
-// Theirs, ours, ratio; empty where nothing was joined.
-void addPyTorch(TableRow& row, const PyTorchTimes::Rows& rows, const std::pair<QString, QString>& key) {
+using Times = std::map<int, std::vector<std::int64_t>>;  // nanoseconds, by instruction
+
+std::int64_t quantileOf(const std::vector<std::int64_t>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+// What the instructions took in a step; none where one of them is of another plan or did not run in the steps.
+std::optional<std::int64_t> oursOf(const PyTorchTime& joined, const std::pair<QString, QString>& key, const PlanPtr& plan,
+                                   Times& times) {
+  std::int64_t sum = 0;
+  for (const int at : joined.instructions) {
+    const auto* in = plan ? plan->instruction(at) : nullptr;
+    const auto found = times.find(at);
+    if (!in || found == times.end() || names::op(*in) != key.second || names::phase(in->phase()).toLower() != key.first)
+      return {};
+    std::sort(found->second.begin(), found->second.end());
+    sum += quantileOf(found->second, 0.5);
+  }
+  return sum;
+}
+
+// Theirs, ours, ratio; empty where nothing was joined. Two programs and two ways to measure: the ratio is no verdict, so it
+// has no colour.
+void addPyTorch(TableRow& row, const PyTorchTimes::Rows& rows, const std::pair<QString, QString>& key, const PlanPtr& plan,
+                Times& times) {
   std::vector<TableCell> cells(3, TableCell(QString(), -1.0));
-  if (const auto found = rows.find(key); found != rows.end()) {
-    const auto& [theirNs, ourNs, names] = found->second;
-    const auto ns = [](double value) { return static_cast<std::int64_t>(value); };
-    cells[0] = {format::time(ns(theirNs)), theirNs, names};
-    cells[1] = {format::time(ns(ourNs)), ourNs, format::timeExact(ns(ourNs))};
-    if (theirNs > 0) {
-      const double ratio = ourNs / theirNs;
-      cells[2] = {QString::number(ratio, 'f', 2), ratio};
-      cells[2].role = ratio > 1 ? QStringLiteral("warn") : QStringLiteral("ok");
+  const auto found = rows.find(key);
+  if (found != rows.end()) {
+    const double theirNs = found->second.theirNs;
+    cells[0] = {format::time(static_cast<std::int64_t>(theirNs)), theirNs, found->second.theirs};
+    if (const auto ours = oursOf(found->second, key, plan, times)) {
+      cells[1] = {format::time(*ours), QVariant::fromValue<qint64>(*ours), format::timeExact(*ours)};
+      const double ratio = theirNs > 0 ? static_cast<double>(*ours) / theirNs : -1;
+      if (ratio >= 0) cells[2] = {QString::number(ratio, 'f', 2), ratio};
     }
   }
   row.cells.insert(row.cells.begin() + kBeside, cells.begin(), cells.end());
@@ -109,6 +135,8 @@ void HotOpsView::refill() {
   const std::int64_t from = selection().rangeBegin(), to = selection().rangeEnd();
   counted_ = countedSteps(ChosenStep::of(store()).steps(), kSteps, from, to);
   std::int64_t all = 0;
+  const PyTorchTimes::Rows& pytorch = PyTorchTimes::of(store().project()).rows();
+  Times byInstruction;
   if (plan) {
     for (const StepPtr& step : counted_.steps) {
       for (const auto& span : step->spans()) {
@@ -117,6 +145,7 @@ void HotOpsView::refill() {
         Group& g = groups[{in->phase(), names::op(*in)}];
         const std::int64_t ns = std::max<std::int64_t>(0, span.end_ns() - span.begin_ns());
         g.ns.push_back(ns);
+        if (!pytorch.empty()) byInstruction[in->index()].push_back(ns);
         g.sum += ns;
         g.flops += in->flops();
         all += ns;
@@ -129,13 +158,9 @@ void HotOpsView::refill() {
       }
     }
   }
-  const PyTorchTimes::Rows& pytorch = PyTorchTimes::of(store().project()).rows();
   std::vector<TableRow> rows;
   for (auto& [key, g] : groups) {
     std::sort(g.ns.begin(), g.ns.end());
-    const auto quantile = [&g = g](double q) {
-      return g.ns[static_cast<std::size_t>(q * static_cast<double>(g.ns.size() - 1) + 0.5)];
-    };
     const auto time = [](std::int64_t ns) {
       return TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns));
     };
@@ -153,14 +178,15 @@ void HotOpsView::refill() {
                  {format::count(n), QVariant::fromValue<qint64>(n)},
                  time(g.sum),
                  share,
-                 time(quantile(0.5)),
-                 time(quantile(0.95)),
+                 time(quantileOf(g.ns, 0.5)),
+                 time(quantileOf(g.ns, 0.95)),
                  time(g.ns.front()),
                  time(g.ns.back()),
                  time(g.sum / n),
                  {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}};
     if (!pytorch.empty())
-      addPyTorch(row, pytorch, {names::phase(static_cast<snapshot::Phase>(key.first)).toLower(), key.second});
+      addPyTorch(row, pytorch, {names::phase(static_cast<snapshot::Phase>(key.first)).toLower(), key.second}, plan,
+                 byInstruction);
     rows.push_back(std::move(row));
   }
   std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) {
