@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "views/common/counted_steps.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/running.h"
@@ -130,6 +131,8 @@ void StatusLine::refresh() {
   const snapshot::StepRecord* last = store_.steps().empty() ? nullptr : store_.steps().back().get();
   const bool running = Running::of(store_).on();
   if (!running) total_ = 0;
+  // Without a worker nothing is ready, and nothing goes on by itself.
+  const bool dead = store_.workerState() == WorkerState::kDead && !store_.readOnly();
   const bool busy = store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
 
   if (!plan) {
@@ -151,13 +154,16 @@ void StatusLine::refresh() {
                       strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
     }
   } else if (p.in_step()) {
-    where_->setText(strong(busy ? QStringLiteral("Running") : QStringLiteral("Paused")) +
+    where_->setText(strong(dead   ? QStringLiteral("Stopped")
+                           : busy ? QStringLiteral("Running")
+                                  : QStringLiteral("Paused")) +
                     QStringLiteral(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
     const snapshot::Instruction* next = plan->instruction(p.instruction());
     phase_->setText(QStringLiteral("Phase ") +
                     strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
   } else {
     where_->setText(strong(store_.readOnly() ? QStringLiteral("Recorded run")
+                           : dead            ? QStringLiteral("Stopped")
                            : busy            ? QStringLiteral("Running")
                                              : QStringLiteral("Ready")));
     phase_->setText({});
@@ -188,8 +194,10 @@ void StatusLine::refresh() {
   if (plan) {
     const std::int64_t planned = plan->plan().arena_bytes() + plan->plan().persistent_bytes();
     QString text = QStringLiteral("Peak ") + strong(format::bytes(planned));
-    if (last && last->peak_bytes() > 0)
-      text += QStringLiteral(" planned, ") + strong(format::bytes(last->peak_bytes())) + QStringLiteral(" measured");
+    // What was measured of another plan stands beside nothing of this one.
+    const snapshot::StepRecord* measured = newestOfPlan(store_);
+    if (measured && measured->peak_bytes() > 0)
+      text += QStringLiteral(" planned, ") + strong(format::bytes(measured->peak_bytes())) + QStringLiteral(" measured");
     peak_->setText(text);
     peak_->setToolTip(
         QStringLiteral("Planned: persistent %1 + arena %2. Measured: touched pages of the plan's memory.")

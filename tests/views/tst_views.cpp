@@ -12,6 +12,7 @@
 #include "tests/support/yardstick.h"
 #include "views/common/bits.h"
 #include "views/common/chosen_step.h"
+#include "views/common/counted_steps.h"
 #include "views/common/details.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
@@ -466,6 +467,36 @@ class ViewsTest : public QObject {
     QCOMPARE(plan->root(0), -1);
     QCOMPARE(plan->instruction(0)->inputs(0).buffer(), -1);
     QVERIFY(plan->buffer(5) == nullptr);
+  }
+
+  // After a rewind the newest step may be one that ran under a plan before the shown one.
+  void aRewindShowsNothingThatAnotherPlanTook() {
+    SnapshotStore store;
+    const GraphPtr graph = chain(3);
+    store.setGraph(graph);
+    const auto stepOf = [&store](std::int64_t number, int shift) {
+      auto record = std::make_shared<snapshot::StepRecord>();
+      record->set_step(number);
+      record->set_peak_bytes(1'000 + number);
+      for (int i = 0; i < 3; ++i) {
+        auto* span = record->add_spans();
+        span->set_instruction(i);
+        span->set_node(store.plan()->instruction(i)->node() + shift);
+        span->set_end_ns(7);
+      }
+      return record;
+    };
+    store.setPlan(planOf(*graph));
+    store.addStep(stepOf(0, 100));  // the nodes of another plan
+    store.addStep(stepOf(1, 0));
+    store.addStep(stepOf(2, 0));
+    QCOMPARE(store.timing(1).step, 2);
+    store.takeBackFrom(2);
+    QCOMPARE(store.timing(1).step, 1);
+    QCOMPARE(newestOfPlan(store)->peak_bytes(), 1'001);
+    store.takeBackFrom(1);
+    QVERIFY(store.timing(1).step < 0);
+    QVERIFY(newestOfPlan(store) == nullptr);
   }
 
   // Until it is read, and where it cannot be shown, nothing of another step stands for a chosen one.

@@ -2,6 +2,7 @@
 // What is asked for while a run goes on, and what a run says when it ends; with the real worker.
 #include <signal.h>
 
+#include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
@@ -262,6 +263,8 @@ class LiveTest : public QObject {
     QVERIFY(w->session().running());
     kill(childProcesses().front(), SIGKILL);
     QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }));
+    const QString where = w->findChild<QLabel*>(QStringLiteral("status_where"))->text();
+    QVERIFY2(where.contains(QStringLiteral("Stopped")), qPrintable(where));  // nothing is ready without a worker
     const std::int64_t reached = w->store().steps().back()->step();
     QVERIFY(reached + 1 < kSteps);
     w.loop().act([&] { w->actions()[QStringLiteral("restart")]->trigger(); });

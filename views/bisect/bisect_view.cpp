@@ -85,8 +85,9 @@ void BisectView::showFinding(const snapshot::BisectFinding& f) {
   page_->begin();
   page_->title(f.differs() ? QStringLiteral("Step %1 computes other numbers than the reference").arg(f.step())
                            : QStringLiteral("Step %1 computes what the reference computes").arg(f.step()));
-  page_->row(QStringLiteral("Error"), D::text(errorOf(f.error(), f.worst())) + ' ' +
-                                          D::quiet(QStringLiteral("relative L2; up to %1 is rounding").arg(f.tolerance())));
+  page_->row(QStringLiteral("Error"),
+             D::text(errorOf(f.error(), f.worst())) + ' ' +
+                 D::quiet(QStringLiteral("relative L2; up to %1 is rounding").arg(format::number(f.tolerance(), 2))));
   page_->row(
       QStringLiteral("Compared"),
       D::text(QStringLiteral("%1 options differ from the reference, %2 steps run").arg(f.candidates()).arg(f.tried())));

@@ -26,4 +26,17 @@ CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, s
   return counted;
 }
 
+bool ranUnder(const PlanSnapshot& plan, const snapshot::StepRecord& step) {
+  return std::all_of(step.spans().begin(), step.spans().end(), [&plan](const snapshot::InstructionSpan& span) {
+    const auto* in = plan.instruction(span.instruction());
+    return in != nullptr && in->node() == span.node();
+  });
+}
+
+const snapshot::StepRecord* newestOfPlan(const SnapshotStore& store) {
+  if (!store.plan() || store.steps().empty()) return nullptr;
+  const snapshot::StepRecord* newest = store.steps().back().get();
+  return ranUnder(*store.plan(), *newest) ? newest : nullptr;
+}
+
 }  // namespace stepscope

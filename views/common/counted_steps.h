@@ -18,4 +18,10 @@ struct CountedSteps {
 // Of the newest `most` steps, or of those that reach into the range where begin < end.
 CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end);
 
+// Whether the step ran under this plan, as its spans have it: the instructions of another one have other numbers.
+bool ranUnder(const PlanSnapshot& plan, const snapshot::StepRecord& step);
+
+// The newest step, where it ran under the plan that is shown; else nullptr: what was measured of it is of no use here.
+const snapshot::StepRecord* newestOfPlan(const SnapshotStore& store);
+
 }  // namespace stepscope

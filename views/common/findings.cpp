@@ -33,6 +33,8 @@ QString Findings::optionProofText(QString* role) const {
                             ? QStringLiteral("same peak of values")
                             : QStringLiteral("peak of values %1 → %2")
                                   .arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
+  if (p.equal() && p.values() == 0)
+    return QStringLiteral("%1: nothing to compare yet in step %2, %3").arg(change).arg(p.step()).arg(peaks);
   if (p.equal()) {
     *role = QStringLiteral("ok");
     return QStringLiteral("%1: bits equal (%2 after step %3), %4")

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "views/common/chosen_step.h"
+#include "views/common/counted_steps.h"
 #include "views/common/findings.h"
 #include "views/common/pass_stages.h"
 #include "views/common/pytorch_times.h"
@@ -146,13 +147,7 @@ void SnapshotStore::setPlan(PlanPtr plan) {
   const bool sameShapes = !plan || !plan_ || plan->plan().signature() == plan_->plan().signature();
   plan_ = std::move(plan);
   timings_.assign(plan_ ? static_cast<std::size_t>(plan_->size()) : 0, Timing());
-  // The newest step may have run under another plan, whose instructions have other numbers.
-  const auto ofPlan = [this](const snapshot::InstructionSpan& span) {
-    const auto* in = plan_->instruction(span.instruction());
-    return in != nullptr && in->node() == span.node();
-  };
-  if (plan_ && sameShapes && !steps_.empty() &&
-      std::all_of(steps_.back()->spans().begin(), steps_.back()->spans().end(), ofPlan))
+  if (plan_ && sameShapes && !steps_.empty() && ranUnder(*plan_, *steps_.back()))
     takeSpans(steps_.back()->spans(), steps_.back()->step());
   emit planChanged();
 }
@@ -240,7 +235,7 @@ void SnapshotStore::takeBackFrom(std::int64_t step) {
   std::erase_if(statistics_, [step](const auto& s) { return s.second.step >= step; });
   for (Timing& t : timings_)
     if (t.step >= step) t = Timing();
-  if (!steps_.empty()) takeSpans(steps_.back()->spans(), steps_.back()->step());
+  if (plan_ && !steps_.empty() && ranUnder(*plan_, *steps_.back())) takeSpans(steps_.back()->spans(), steps_.back()->step());
   comparison_ = nullptr;
   findings_->takeBackFrom(step);
   emit stepsChanged();

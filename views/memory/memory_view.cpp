@@ -4,6 +4,7 @@
 #include <QMenu>
 #include <QVBoxLayout>
 
+#include "views/common/counted_steps.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -45,8 +46,9 @@ QString MemoryView::headerText() const {
                          .arg(format::bytes(lost),
                               format::percent(static_cast<double>(lost), static_cast<double>(plan.arena_bytes())))
                    : QStringLiteral(" · no fragmentation");
-  if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0)
-    text += QStringLiteral(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
+  const snapshot::StepRecord* measured = newestOfPlan(store());
+  if (measured && measured->peak_bytes() > 0)
+    text += QStringLiteral(" · measured %1").arg(format::bytes(measured->peak_bytes()));
   return text;
 }
 
@@ -69,7 +71,8 @@ void MemoryView::planChanged() {
 }
 
 void MemoryView::stepsChanged() {
-  canvas_->setMeasured(store().steps().empty() ? 0 : store().steps().back()->peak_bytes());
+  const snapshot::StepRecord* measured = newestOfPlan(store());
+  canvas_->setMeasured(measured ? measured->peak_bytes() : 0);
   emit headerChanged();
 }
 
