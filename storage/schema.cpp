@@ -558,7 +558,7 @@ Table trialsTable() {
        {"parameter_error", kReal, "L2 norm of the difference by that of the tensor, the largest"},
        {"cosine", kReal, "of the angle between gradients of one tensor, the smallest; 'NaN' where a number is not finite"},
        {"worst", kText, "tensor that differs most"},
-       {"verdict", kText, "faster, slower, same, failed"},
+       {"verdict", kText, "faster, slower, same, failed; not shown: the interval tells a change, the corrected p does not"},
        {"identical", kInt, "1 = the plan is the same"},
        {"note", kText, "why it was not measured, or what its times mean"}},
       "PRIMARY KEY (run, session, position)",

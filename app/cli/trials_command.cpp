@@ -125,7 +125,9 @@ void printTrialsText(const snapshot::TrialsReport& report) {
   if (identical > 0) say("\nno effect on the plan ({}): {}\n", identical, same);
   say("\nratio: time after / before, the median of the rounds; p: of the sign test, corrected for all of them by Holm's "
       "method; "
-      "a verdict needs p of at most 0.05 and an interval that lies 1 % or more away from 1\n"
+      "a verdict needs p of at most 0.05 and an interval that lies 1 % or more away from 1; not shown: the interval leaves "
+      "1 "
+      "out, and that is not enough among so many: more rounds, or fewer changes (--only), would tell\n"
       "(nothing): the plan with itself; {} of {} called different\n",
       report.nothing_found(), report.nothing());
   if (report.planted() > 0)
@@ -239,7 +241,7 @@ Command trialsCommand() {
       "try every option: time, memory and numbers of the step with it changed, next to the step as it is",
       {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
        {"--only", &a->only, "regular expression: only matching changes, written OPTION=VALUE", "REGEX"},
-       {"--rounds", &a->rounds, "steps of each pair, 6 or more [25; 12 where a step takes more than 0.2 s]", "N"},
+       {"--rounds", &a->rounds, "steps of each pair, 6 or more [40; 16 where a step takes more than 0.2 s]", "N"},
        {"--seconds", &a->seconds, "instead of rounds: how long to measure in all", "S"},
        {"--batches", &a->batches, "batch sizes to try as well, such as 1,2,4; needs synthetic data", "N,N"},
        {"--nothing", &a->nothing, "so many times the plan is compared with itself [1]", "N"},

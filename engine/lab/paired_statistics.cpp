@@ -71,10 +71,12 @@ std::vector<double> adjustedByHolm(std::span<const double> p) {
 }
 
 std::string_view verdictOf(const PairedTimes& times, double adjustedP) {
-  if (adjustedP > kLevel) return "same";
-  if (times.low > 1 + kSmallestEffect) return "slower";
-  if (times.high < 1 / (1 + kSmallestEffect)) return "faster";
-  return "same";
+  constexpr double kLeast = 1 + kSmallestEffect;
+  const bool shown = adjustedP <= kLevel;
+  if (shown && times.low > kLeast) return "slower";
+  if (shown && times.high < 1 / kLeast) return "faster";
+  const bool leavesOneOut = times.low > 1 || times.high<1, large = times.ratio> kLeast || times.ratio < 1 / kLeast;
+  return leavesOneOut && (!shown || large) ? "not shown" : "same";
 }
 
 }  // namespace stepscope

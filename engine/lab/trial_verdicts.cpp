@@ -27,7 +27,7 @@ void giveVerdicts(snapshot::TrialsReport& report) {
     if (trial.rounds() == 0) continue;
     if (trial.option() == kTrialOfNothing) {
       report.set_nothing(report.nothing() + 1);
-      report.set_nothing_found(report.nothing_found() + (trial.verdict() != "same"));
+      report.set_nothing_found(report.nothing_found() + (trial.verdict() == "slower" || trial.verdict() == "faster"));
     } else if (trial.option() == kSlowedTrial) {
       report.set_planted(report.planted() + 1);
       report.set_planted_found(report.planted_found() + (trial.verdict() == "slower"));

@@ -18,8 +18,6 @@
 namespace stepscope {
 namespace {
 
-constexpr int kRounds = 25, kRoundsOfSlowSteps = 12;
-constexpr double kSlowNs = 2e8;
 constexpr int kMostRounds = 100'000;
 constexpr double kShortestTurnNs = 5e6, kSoonNs = 2e7;
 constexpr int kMostRepeats = 1024;
@@ -97,8 +95,8 @@ class Trials {
   // Seconds that are left for the candidate, of those for all.
   bool enough(int rounds, std::int64_t began, double stepNs) const {
     const int wanted = question_.rounds() > 0 ? std::min(question_.rounds(), kMostRounds)
-                       : stepNs > kSlowNs     ? kRoundsOfSlowSteps
-                                              : kRounds;
+                       : stepNs > kSlowStepNs ? kPairsOfSlowSteps
+                                              : kPairs;
     if (rounds < kFewestPairs) return false;
     if (question_.rounds() > 0 || question_.seconds() <= 0) return rounds >= wanted;
     const double spent = static_cast<double>(began - begin_) * 1e-9,

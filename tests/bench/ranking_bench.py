@@ -47,7 +47,7 @@ def main():
         nothing = [t for t in trials if t["option"] == "(nothing)"]
         print(f"\n{name}, step {nothing[0]['median_ns_before'] / 1e6:.0f} ms, {nothing[0]['rounds']} rounds\n")
         print("| change | time | 95 % | planned peak | numbers |\n|---|---|---|---|---|")
-        told = [t for t in trials if t not in nothing and (t["verdict"] != "same" or t["peak_after"] < 0.99 * t["peak_before"])]
+        told = [t for t in trials if t not in nothing and (t["verdict"] in ("faster", "slower") or t["peak_after"] < 0.99 * t["peak_before"])]
         for t in told:
             print(f"| {t['option']} {t['from']} → {t['to']} | {t['ratio']:.3f} {t['verdict']} | {t['low']:.3f} .. {t['high']:.3f} | "
                   f"{100 * (t['peak_after'] / t['peak_before'] - 1):+.1f} % | {numbers(t['parity'])} |")

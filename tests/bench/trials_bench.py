@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far trials can be trusted on this machine: a plan with itself, and a plan with itself that waits for 5 % of every step.
 
-    python3 tests/bench/trials_bench.py --stepscope BUILD/bin/stepscope [--pairs 100] [--rounds 25] [--load N] [MODEL …]
+    python3 tests/bench/trials_bench.py --stepscope BUILD/bin/stepscope [--pairs 100] [--rounds 40] [--load N] [MODEL …]
 
 Of 100 pairs that differ in nothing at most 5 may be called different, of 100 that are 5 % slower at least 95 must be called slower (on a quiet
 machine). --load N keeps N processes busy meanwhile: then only the first figure is a goal. Exit code 1: a goal is missed.
@@ -22,7 +22,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stepscope", required=True)
     parser.add_argument("--pairs", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--load", type=int, default=0)
     parser.add_argument("models", nargs="*", default=DEFAULT)
     arguments = parser.parse_args()

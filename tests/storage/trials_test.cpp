@@ -66,7 +66,7 @@ snapshot::TrialsReport session(double ratio) {
   nothing.set_option("(nothing)");
   nothing.set_from("");
   nothing.set_to("");
-  nothing.set_verdict("same");
+  nothing.set_verdict("not shown");
   return report;
 }
 

@@ -124,6 +124,10 @@ class ListsTest : public QObject {
     b.store.findings().trials().end(report);
     QTRY_COMPARE(table->model()->rowCount(), 1);
     QTRY_VERIFY2(cell(table, 0, 6).startsWith(QStringLiteral("off: +25")), qPrintable(cell(table, 0, 6)));
+    trial->set_verdict("not shown");
+    b.store.findings().trials().end(report);
+    const auto tip = [&] { return table->model()->index(0, 6).data(Qt::ToolTipRole).toString(); };
+    QTRY_VERIFY2(tip().contains(QStringLiteral("not enough to show a difference")), qPrintable(tip()));
   }
 
   void aQueryIsOfferedWhatFits() {

@@ -11,6 +11,7 @@
 #include "views/common/row_table.h"
 #include "views/common/tokens.h"
 #include "views/instructions/instruction_delegate.h"
+#include "views/trials/trial_rows.h"
 
 using namespace stepscope;
 
@@ -334,6 +335,43 @@ class RowsTest : public QObject {
     node->mutable_provenance()->set_module_path("transformer.h.11.mlp.c_fc");
     const auto other = GraphSnapshot::make(graph);
     QCOMPARE(names::place(*other, other->graph().nodes(0)), QStringLiteral("h.11.mlp.c_fc"));
+  }
+
+  // What an interval tells alone is neither a difference nor none.
+  void trialsSayWhatIsNotShown() {
+    snapshot::TrialsReport report;
+    for (const auto& [option, verdict, ratio] : {std::tuple{"(nothing)", "not shown", 1.02},
+                                                 {"a", "not shown", 1.02},
+                                                 {"b", "same", 1.0},
+                                                 {"c", "slower", 1.1},
+                                                 {"d", "faster", 0.9}}) {
+      auto* trial = report.add_trials();
+      trial->set_option(option);
+      trial->set_from("on");
+      trial->set_to("off");
+      trial->set_rounds(40);
+      trial->set_ratio(ratio);
+      trial->set_low(ratio - 0.01);
+      trial->set_high(ratio + 0.01);
+      trial->set_adjusted_p(0.2);
+      trial->set_verdict(verdict);
+    }
+    QStringList verdicts;
+    QList<int> order;
+    for (const TableRow& row : trials::rows(report, false)) {
+      verdicts << row.cells[1].text;
+      order << row.cells[1].sort.toInt();
+      if (row.cells[1].text == u"? not shown") QVERIFY(row.cells[1].tip.contains(QStringLiteral("more rounds")));
+    }
+    QCOMPARE(verdicts, QStringList({QStringLiteral("▼ faster"), QStringLiteral("= same"), QStringLiteral("? not shown"),
+                                    QStringLiteral("▲ slower"), QStringLiteral("? not shown")}));
+    QCOMPARE(order, QList<int>({0, 2, 1, 3, 1}));
+    QString role;
+    const QString said = trials::summary(report, false, &role);
+    QVERIFY2(said.startsWith(QStringLiteral("1 faster, 1 slower, 1 without a difference")), qPrintable(said));
+    QVERIFY2(said.contains(QStringLiteral("1 not shown")), qPrintable(said));
+    QVERIFY2(said.contains(QStringLiteral("0 of 1 called different")), qPrintable(said));
+    QCOMPARE(role, QString());
   }
 };
 

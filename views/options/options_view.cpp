@@ -65,7 +65,9 @@ TableCell measuredCell(const snapshot::TrialsReport& report, const snapshot::Opt
         QStringLiteral("%1: %2").arg(format::visible(t.to()), percent(t.ratio())), t.ratio(),
         QStringLiteral("With %1 a step takes %2 of time, 95 % between %3 and %4; %5")
             .arg(format::visible(t.to()), percent(t.ratio()), percent(t.low()), percent(t.high()),
-                 t.verdict() == "same" ? QStringLiteral("no difference that was found") : format::visible(t.verdict())));
+                 t.verdict() == "same"        ? QStringLiteral("no difference that was found")
+                 : t.verdict() == "not shown" ? QStringLiteral("not enough to show a difference among so many changes")
+                                              : format::visible(t.verdict())));
     cell.role = t.verdict() == "faster"   ? QStringLiteral("ok")
                 : t.verdict() == "slower" ? QStringLiteral("muted")
                                           : QStringLiteral("faint");

@@ -21,18 +21,23 @@ TableCell verdictCell(const snapshot::Trial& t, bool running) {
     c.role = QString::fromLatin1(role);
     return c;
   };
-  if (t.identical()) return cell(QStringLiteral("no effect"), 3, "faint", format::visible(t.note()));
-  if (t.verdict() == "failed") return cell(QStringLiteral("failed"), 5, "error", format::visible(t.note()));
+  if (t.identical()) return cell(QStringLiteral("no effect"), 4, "faint", format::visible(t.note()));
+  if (t.verdict() == "failed") return cell(QStringLiteral("failed"), 6, "error", format::visible(t.note()));
   if (running || t.verdict().empty())
-    return cell(QStringLiteral("…"), 4, "muted",
+    return cell(QStringLiteral("…"), 5, "muted",
                 QStringLiteral("Verdicts are given when all are measured: they are corrected for all of them"));
   const QString p = QStringLiteral(
                         "p = %1, corrected for all of them by Holm's method; a verdict needs at most 0.05, and an interval "
                         "that lies 1 % or more away from 1")
                         .arg(format::number(t.adjusted_p(), 2));
   if (t.verdict() == "faster") return cell(QStringLiteral("▼ faster"), 0, "ok", p);
-  if (t.verdict() == "slower") return cell(QStringLiteral("▲ slower"), 2, "warn", p);
-  return cell(QStringLiteral("= same"), 1, "muted", p);
+  if (t.verdict() == "slower") return cell(QStringLiteral("▲ slower"), 3, "warn", p);
+  if (t.verdict() == "not shown")
+    return cell(
+        QStringLiteral("? not shown"), 1, "muted",
+        p + QStringLiteral("\nThe interval leaves 1 out, and that is not enough among so many changes: more rounds, or "
+                           "fewer changes, would tell"));
+  return cell(QStringLiteral("= same"), 2, "muted", p);
 }
 
 TableCell timeCell(double ns) {
@@ -97,7 +102,8 @@ std::vector<TableColumn> columns(double first, double last) {
   return {
       text(QStringLiteral("Change"),
            QStringLiteral("The option and its values; (nothing): the plan next to itself, made twice"), 17),
-      text(QStringLiteral("Verdict"), QStringLiteral("faster, slower, or no difference that was found"), 6),
+      text(QStringLiteral("Verdict"),
+           QStringLiteral("faster, slower, no difference that was found, or one that is not shown yet"), 7),
       number(QStringLiteral("Ratio"),
              QStringLiteral("Time after by time before: the median of the rounds. Below 1 is faster")),
       text(QStringLiteral("95 % interval, %1 to %2").arg(format::number(first, 2), format::number(last, 2)),
@@ -158,7 +164,7 @@ std::vector<TableRow> rows(const snapshot::TrialsReport& report, bool running) {
 QString summary(const snapshot::TrialsReport& report, bool running, QString* role) {
   role->clear();
   if (report.trials_size() == 0) return {};
-  int faster = 0, slower = 0, same = 0, identical = 0, failed = 0, nothing = 0, found = 0;
+  int faster = 0, slower = 0, same = 0, notShown = 0, identical = 0, failed = 0, nothing = 0, found = 0;
   for (const auto& t : report.trials()) {
     nothing += isNothing(t);
     found += isNothing(t) && (t.verdict() == "faster" || t.verdict() == "slower");
@@ -167,6 +173,7 @@ QString summary(const snapshot::TrialsReport& report, bool running, QString* rol
     failed += t.verdict() == "failed";
     faster += t.verdict() == "faster";
     slower += t.verdict() == "slower";
+    notShown += t.verdict() == "not shown";
     same += t.verdict() == "same" && !t.identical();
   }
   const int tried = report.trials_size() - nothing;
@@ -176,6 +183,7 @@ QString summary(const snapshot::TrialsReport& report, bool running, QString* rol
                      .arg(slower)
                      .arg(same)
                      .arg(identical);
+  if (notShown > 0) text += QStringLiteral(", %1 not shown: more rounds or fewer changes would tell").arg(notShown);
   if (failed > 0) text += QStringLiteral(", %1 failed").arg(failed);
   if (nothing > 0) text += QStringLiteral(". The plan next to itself: %1 of %2 called different").arg(found).arg(nothing);
   if (found > 0) text += QStringLiteral(": something else keeps the machine busy, small differences mean nothing");

@@ -39,7 +39,7 @@ QSpinBox* numberField(const char* id, const QString& name, const QString& none, 
 TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("trials"), QStringLiteral("Optimisations: trials"), parent),
       only_(new QLineEdit),
-      rounds_(numberField("trials_rounds", QStringLiteral("Rounds"), QStringLiteral("Rounds: 25 or 12"), kFewestRounds,
+      rounds_(numberField("trials_rounds", QStringLiteral("Rounds"), QStringLiteral("Rounds: 40 or 16"), kFewestRounds,
                           kMostRounds, QStringLiteral(" rounds"))),
       seconds_(numberField("trials_seconds", QStringLiteral("Seconds"), QStringLiteral("No time limit"), 1, kMostSeconds,
                            QStringLiteral(" s in all"))),
@@ -132,7 +132,7 @@ QWidget* TrialsView::makeControls() {
   only_->setToolTip(QStringLiteral("A regular expression, searched in OPTION=VALUE: only those changes are tried"));
   only_->setClearButtonEnabled(true);
   rounds_->setToolTip(QStringLiteral(
-      "Pairs of steps for each change; 6 or more, fewer have no interval of 95 %. By itself 25, or 12 where a step takes "
+      "Pairs of steps for each change; 6 or more, fewer have no interval of 95 %. By itself 40, or 16 where a step takes "
       "more than 0.2 s"));
   seconds_->setToolTip(QStringLiteral("Instead of rounds: how long to measure in all"));
   bar_->button()->setObjectName(QStringLiteral("trials_start"));

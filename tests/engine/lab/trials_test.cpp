@@ -8,6 +8,7 @@
 
 #include "engine/lab/paired_statistics.h"
 #include "engine/lab/trial_candidates.h"
+#include "engine/lab/trial_verdicts.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -233,6 +234,34 @@ TEST(Trials, SaysWhatIsWrong) {
   auto open = Session::open(testing::digits().model, {}, {});
   ASSERT_TRUE(open.has_value());
   EXPECT_EQ((*open)->lab().trials(question("")).error().message, "trials: nothing was built; build first");
+}
+
+// Of two pairs of nothing whose intervals leave 1 out one is found, by its corrected p; of what was slowed down none.
+TEST(TrialVerdicts, CallNothingDifferentThatIsNotShown) {
+  snapshot::TrialsReport report;
+  const auto add = [&](std::string_view option, double ratio, double low, double high, double p) {
+    snapshot::Trial& trial = *report.add_trials();
+    trial.set_option(std::string(option));
+    trial.set_rounds(kPairs);
+    trial.set_ratio(ratio);
+    trial.set_low(low);
+    trial.set_high(high);
+    trial.set_p(p);
+  };
+  add(kTrialOfNothing, 1.02, 1.001, 1.04, 0.03);
+  add(kTrialOfNothing, 1.03, 1.02, 1.04, 1e-7);
+  add(kSlowedTrial, 1.05, 1.03, 1.07, 0.026);
+  add("likely", 0.96, 0.94, 0.98, 0.01);
+  add("slow", 1.2, 1.1, 1.3, 1e-8);
+  giveVerdicts(report);
+  EXPECT_EQ(report.nothing(), 2);
+  EXPECT_EQ(report.nothing_found(), 1);
+  EXPECT_EQ(report.planted(), 1);
+  EXPECT_EQ(report.planted_found(), 0);
+  EXPECT_EQ(find(report, "likely")->verdict(), "faster") << find(report, "likely")->adjusted_p();
+  EXPECT_EQ(find(report, "slow")->verdict(), "slower");
+  EXPECT_EQ(find(report, std::string(kSlowedTrial))->verdict(), "not shown");
+  EXPECT_EQ(report.trials(report.trials_size() - 3).verdict(), "not shown") << "the first of nothing";
 }
 
 TEST(TrialCandidates, SetWhatTheySay) {
