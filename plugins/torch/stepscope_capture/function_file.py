@@ -7,6 +7,7 @@ The file belongs to one signature of arguments: shapes, types, what is no tensor
 import contextlib
 import dataclasses
 import pathlib
+from unittest import mock
 
 import onnx
 import torch
@@ -16,6 +17,7 @@ from torch.utils import _pytree as pytree
 from stepscope_capture.exported_file import DRAWS, count_axes, mark_detached, name_by_model, restore, train_batch_norms, write_state
 from stepscope_capture.exporters import exported
 from stepscope_capture.data_dependence import DataDependence, attributes_of, changed_attributes
+from stepscope_capture.function_source import Sources
 from stepscope_capture.golden import WithoutDropout, drops_inside
 from stepscope_capture.functions import seen_functions, untouched_functions
 from stepscope_capture.meaning import changed_state, deep_copied, state_of
@@ -150,13 +152,17 @@ def _undisturbed():
         torch.set_rng_state(random)
 
 
+def _refuse_seed(_):
+    raise Refused("its forward() calls torch.manual_seed, and the engine draws anew in each call; expected a generator of numbers outside of it")
+
+
 def _expected(module, row):
     probe = deep_copied(module)
     for layer in probe.modules():
         if drops_inside(layer):
             layer.dropout = 0.0
     before = attributes_of(probe.model, contents=False)
-    with WithoutDropout():
+    with WithoutDropout(), mock.patch.object(torch, "manual_seed", _refuse_seed):
         results = probe(*row)
     after = attributes_of(probe.model, contents=False)
     if left := [name for name in after if name not in before] + changed_attributes(before, after):
@@ -206,10 +212,13 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
         outputs = [f"output_{i}" for i in range(len(expected.tensors))]
         with seen_functions() as functions:
             changed, _ = changed_state(module, row)
-        functions.sources = None
+        functions.sources = Sources(pathlib.Path(folder).resolve())
         _refuse_reads(module, row, changed)
         path = pathlib.Path(folder) / "model.onnx"
-        exported(module, changed, functions, row, names, path, exporter, max(opset, 18) if exporter == "dynamo" else opset, outputs, named_axes)
+        traced = exported(module, changed, functions, row, names, path, exporter, max(opset, 18) if exporter == "dynamo" else opset, outputs, named_axes)
+    if traced.notes:
+        raise Refused(traced.notes[0])
+    functions.sources.write()
     proto = onnx.load(str(path))
     if named_axes:  # extents of what is computed are those of the call that was traced
         del proto.graph.value_info[:]

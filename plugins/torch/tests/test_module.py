@@ -363,6 +363,16 @@ class Extents(unittest.TestCase):
 
         self.loop(Loop, lambda batch, length: (torch.randint(0, 11, (batch, length)),), False)
 
+    def test_more_of_them_than_are_kept(self):
+        theirs, ours = pair(lambda: nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)))
+        arguments = [torch.randn(n, 4) for n in range(1, 21)]
+        first = [(model, model(arguments[2]).square().mean()) for model in (theirs, ours)]
+        for x in [*arguments, arguments[0]]:
+            near(self, theirs(x), ours(x))
+        for _, loss in first:
+            loss.backward()  # of a plan that is not kept any more
+        Numbers.same_gradients(self, theirs, ours)
+
     def test_dropout_is_compared_without_it(self):
         class Drops(nn.Module):
             def __init__(self):
@@ -643,6 +653,20 @@ class Refusals(unittest.TestCase):
             warnings.simplefilter("ignore")
             model = stepscope.Module(Odd())
             near(self, model(x), Odd()(x))
+
+    def test_random_numbers_that_are_not_of_torchs_seed(self):
+        generator = torch.Generator()
+
+        class Noise(nn.Linear):
+            def forward(self, x):
+                if self.seeds:
+                    torch.manual_seed(7)
+                return super().forward(x + torch.randn(x.shape, generator=None if self.seeds else generator))
+
+        for seeds, words in ((True, "calls torch.manual_seed"), (False, "by a generator of its own")):
+            model = stepscope.Module(Noise(3, 2), policy="raise")
+            model.seeds = seeds
+            self.refused(words, model, torch.ones(4, 3))
 
     def test_wrong_uses(self):
         with self.assertRaises(TypeError):
