@@ -7,6 +7,11 @@
 #include "engine/train/data.h"
 
 namespace stepscope {
+namespace {
+
+constexpr std::size_t kPlansKept = 16;
+
+}  // namespace
 
 ModelCall::ModelCall(StepContext& context, std::shared_ptr<FunctionPlans> plans, std::unique_ptr<Stepper> stepper,
                      std::uint64_t seed)
@@ -166,8 +171,11 @@ ModelFunction::ModelFunction(StepContext& context, std::shared_ptr<const Importe
 }
 
 Result<std::shared_ptr<FunctionPlans>> ModelFunction::plansFor(const Batch& batch) {
-  for (const auto& known : plans_)
-    if (fits(known->variant->signature, batch)) return known;
+  for (auto known = plans_.begin(); known != plans_.end(); ++known)
+    if (fits((*known)->variant->signature, batch)) {
+      std::rotate(known, known + 1, plans_.end());
+      return plans_.back();
+    }
   const Builder builder(model_, context_.log);
   context_.log.beginBuild();
   if (!step_) {
@@ -181,6 +189,7 @@ Result<std::shared_ptr<FunctionPlans>> ModelFunction::plansFor(const Batch& batc
   const Signature signature = signatureOf(batch);
   SS_ASSIGN(plans->variant, builder.specialise(step_, signature, "a call: " + signature.text(), bound));
   plans_.push_back(plans);
+  if (plans_.size() > kPlansKept) plans_.erase(plans_.begin());  // calls that are open hold theirs
   return plans;
 }
 

@@ -3,7 +3,7 @@
 // activations of a plan of its own, which the next one takes over when it ends.
 //
 // Parameters and statistics are the session's, which outlives the function and its calls. A signature of inputs is a plan,
-// made when it first comes. Not thread-safe.
+// made when it first comes; the sixteen that were used last are kept. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ class ModelFunction {
   // `arrays` by graph input, borrowed for the call; `seed` keys what is random in both passes. Errors: those of batchOf()
   // and of building.
   Result<std::unique_ptr<ModelCall>> forward(const std::map<std::string, Tensor>& arrays, std::uint64_t seed);
-  std::size_t plans() const { return plans_.size(); }  // signatures that came
+  std::size_t plans() const { return plans_.size(); }  // that are kept
 
  private:
   Result<std::shared_ptr<FunctionPlans>> plansFor(const Batch& batch);
@@ -87,8 +87,8 @@ class ModelFunction {
   std::shared_ptr<const ImportedModel> model_;
   BuildRequest request_;
   FunctionRequest of_;
-  std::shared_ptr<const SymbolicStep> step_;  // null: nothing came yet
-  std::vector<std::shared_ptr<FunctionPlans>> plans_;
+  std::shared_ptr<const SymbolicStep> step_;           // null: nothing came yet
+  std::vector<std::shared_ptr<FunctionPlans>> plans_;  // the one that was used last comes last
 };
 
 }  // namespace stepscope

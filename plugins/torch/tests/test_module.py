@@ -570,6 +570,29 @@ class Habits(unittest.TestCase):
         near(self, ours.weight, theirs.weight - 0.1 * theirs.weight.grad)
 
 
+class PythonHost(unittest.TestCase):
+    """Operators that the engine lacks: a Python beside it computes them, where the plugin is asked for."""
+
+    def test_operators_and_functions_of_python(self):
+        folder = pathlib.Path(sys.argv[1]).resolve().parents[1] / "bin"
+        if not (folder / "python_host.so").is_file():
+            self.skipTest(f"no python_host.so in {folder}")
+        os.environ.setdefault("STEPSCOPE_PYTHON", sys.executable)
+
+        class Odd(nn.Linear):
+            def forward(self, x):
+                return torch.lgamma(super().forward(x).abs() + 1.5)
+
+        with self.assertRaisesRegex(stepscope.Refused, "python_host"):
+            stepscope.Module(Odd(4, 3), policy="raise")(torch.ones(2, 4))
+        theirs, ours = pair(lambda: Odd(4, 3), options={"plugin": "python_host", "plugin.path": str(folder)})
+        for _ in range(2):
+            for model in (theirs, ours):
+                model.zero_grad()
+                model(torch.ones(2, 4)).square().sum().backward()
+            Numbers.same_gradients(self, theirs, ours)
+
+
 class Refusals(unittest.TestCase):
     def test_views_of_each_other_and_complex_numbers(self):
         class Views(nn.Module):
