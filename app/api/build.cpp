@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "app/api/handles.h"
 #include "engine/build/environment.h"
@@ -35,18 +36,20 @@ Status apply(TrainOptions& options, const std::vector<OptionInfo>& table, const 
 }
 
 // Options that add others have to be known before those are set.
-bool loadsPlugins(const std::string& name) { return name.starts_with("plugin"); }
+bool loadsPlugins(const std::string& name) { return settingsOf({}).contains(name); }
 
 Result<std::unique_ptr<Session>> open(const char* model, const char* const* names, const char* const* values,
                                       std::size_t count) {
   SS_ASSIGN(const std::string path, nameOf("ss_open: model", model));
   SS_ASSIGN(const std::vector<std::string> set, namesOf("ss_open: option", names, count));
   SS_ASSIGN(const std::vector<std::string> to, namesOf("ss_open: value", values, count));
-  TrainOptions options;
-  SS_TRY(applyEnvironment(options));
+  std::map<std::string, std::string> ofPlugins;
   for (std::size_t i = 0; i < count; ++i)
-    if (loadsPlugins(set[i])) SS_TRY(applySetting(options, set[i], to[i], "api", optionTable()));
-  SS_ASSIGN(auto registry, registryOf(options));
+    if (loadsPlugins(set[i])) ofPlugins[set[i]] = to[i];
+  SS_ASSIGN(const PluginWish plugins, pluginWish(ofPlugins, "api"));
+  SS_ASSIGN(auto registry, registryWith(plugins));
+  TrainOptions options;
+  SS_TRY(applyEnvironment(options, plugins, registry->options()));
   for (std::size_t i = 0; i < count; ++i)
     if (!loadsPlugins(set[i])) SS_TRY(applySetting(options, set[i], to[i], "api", registry->options()));
   LoadOptions load;
