@@ -6,17 +6,25 @@
 namespace stepscope {
 
 QString CountedSteps::leftOut() const {
-  if (warmUp == 0) return {};
-  return warmUp == 1 ? QStringLiteral(", 1 warm-up step left out")
-                     : QStringLiteral(", %1 warm-up steps left out").arg(warmUp);
+  QString text;
+  if (warmUp > 0)
+    text = warmUp == 1 ? QStringLiteral(", 1 warm-up step left out")
+                       : QStringLiteral(", %1 warm-up steps left out").arg(warmUp);
+  return others > 0 ? text + QStringLiteral(", %1 of another plan left out").arg(others) : text;
 }
 
-CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end) {
+CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end,
+                          const PlanSnapshot* plan) {
   CountedSteps counted;
   const bool ranged = begin < end;
-  for (auto step = steps.rbegin(); step != steps.rend() && (ranged || counted.steps.size() < most); ++step) {
+  for (auto step = steps.rbegin();
+       step != steps.rend() && (ranged || counted.steps.size() + static_cast<std::size_t>(counted.others) < most); ++step) {
     const snapshot::StepRecord& s = **step;
     if (s.spans_size() == 0 || (ranged && (s.begin_ns() + s.ns() <= begin || s.begin_ns() >= end))) continue;
+    if (plan && !ranUnder(*plan, s)) {
+      ++counted.others;
+      continue;
+    }
     counted.steps.push_back(*step);
   }
   std::reverse(counted.steps.begin(), counted.steps.end());

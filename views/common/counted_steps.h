@@ -10,13 +10,15 @@ namespace stepscope {
 struct CountedSteps {
   std::vector<StepPtr> steps;  // ascending
   int warmUp = 0;              // steps that were left out for it
+  int others = 0;              // steps of another plan, likewise: their instructions have other numbers
 
-  // ", 1 warm-up step left out", or nothing.
+  // ", 1 warm-up step left out", ", 3 of another plan left out", or nothing.
   QString leftOut() const;
 };
 
-// Of the newest `most` steps, or of those that reach into the range where begin < end.
-CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end);
+// Of the newest `most` steps, or of those that reach into the range where begin < end; of `plan` alone where there is one.
+CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end,
+                          const PlanSnapshot* plan = nullptr);
 
 // Whether the step ran under this plan, as its spans have it: the instructions of another one have other numbers.
 bool ranUnder(const PlanSnapshot& plan, const snapshot::StepRecord& step);

@@ -73,6 +73,8 @@ QString FlameView::emptyText() const {
   const ChosenStep& chosen = ChosenStep::of(store());
   if (chosen.state() != ChosenStep::State::kNewest && !chosen.text().isEmpty()) return chosen.text();
   if (tree_.ns > 0) return {};
+  if (counted_.steps.empty() && counted_.others > 0)
+    return QStringLiteral("The recorded steps ran under another plan. Run a training step (F8) of this one.");
   return selection().rangeEnd() > selection().rangeBegin()
              ? QStringLiteral("No instruction ran in the picked range. Pick another one in the timeline.")
              : QStringLiteral("Nothing recorded yet. Run a training step; its time appears here by module.");
@@ -80,7 +82,8 @@ QString FlameView::emptyText() const {
 
 void FlameView::rebuild() {
   const int request = ++request_;
-  counted_ = countedSteps(ChosenStep::of(store()).steps(), kMostSteps, selection().rangeBegin(), selection().rangeEnd());
+  counted_ = countedSteps(ChosenStep::of(store()).steps(), kMostSteps, selection().rangeBegin(), selection().rangeEnd(),
+                          store().plan().get());
   pool_.start([this, request, steps = counted_.steps, plan = store().plan(), graph = store().graph(),
                begin = selection().rangeBegin(), end = selection().rangeEnd()] {
     auto tree = FlameTree::make(steps, plan.get(), graph.get(), begin, end);

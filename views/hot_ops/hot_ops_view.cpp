@@ -21,8 +21,9 @@ std::vector<TableColumn> columns(bool pytorch) {
   std::vector<TableColumn> out = {
       {QStringLiteral("Operator"), QStringLiteral("Operator and phase; click selects all its nodes"), false, 17},
       {QStringLiteral("n"),
-       QStringLiteral("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; "
-                      "without warm-up, the first step of a plan, while other steps are there"),
+       QStringLiteral(
+           "Executions counted: of the newest 20 recorded steps of this plan, or within the selected range of the timeline; "
+           "without warm-up, the first step of a plan, while other steps are there"),
        true, 5},
       {QStringLiteral("Sum"), QStringLiteral("Sum of the wall-clock times of all executions"), true, 7},
       {QStringLiteral("Share"), QStringLiteral("Percent of the sum over all operators of this table"), true, 6},
@@ -106,12 +107,15 @@ QString HotOpsView::emptyText() const {
   const ChosenStep& chosen = ChosenStep::of(store());
   if (chosen.state() != ChosenStep::State::kNewest) return chosen.text();
   const auto& steps = store().steps();  // the newest ones have spans, if any
-  if (std::any_of(steps.rbegin(), steps.rend(), [](const StepPtr& step) { return step->spans_size() > 0; })) return {};
+  if (std::any_of(steps.rbegin(), steps.rend(), [](const StepPtr& step) { return step->spans_size() > 0; }))
+    return countedSteps(steps, kSteps, 0, 0, store().plan().get()).steps.empty()
+               ? QStringLiteral("The recorded steps ran under another plan.\nRun a training step (F8) of this one.")
+               : QString();
   return QStringLiteral("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
 }
 
 QString HotOpsView::headerText() const {
-  if (counted_.steps.empty()) return TablePanel::headerText();
+  if (counted_.steps.empty() || !emptyText().isEmpty()) return TablePanel::headerText();
   const QString chosen = ChosenStep::of(store()).title();
   if (!chosen.isEmpty()) return QStringLiteral("%1 · %2").arg(TablePanel::headerText(), chosen);
   return (counted_.steps.size() == 1 ? QStringLiteral("%1 · %2 step%3") : QStringLiteral("%1 · %2 steps%3"))
@@ -133,7 +137,7 @@ void HotOpsView::refill() {
   const PlanPtr& plan = store().plan();
   const GraphPtr& graph = store().graph();
   const std::int64_t from = selection().rangeBegin(), to = selection().rangeEnd();
-  counted_ = countedSteps(ChosenStep::of(store()).steps(), kSteps, from, to);
+  counted_ = countedSteps(ChosenStep::of(store()).steps(), kSteps, from, to, plan.get());
   std::int64_t all = 0;
   const PyTorchTimes::Rows& pytorch = PyTorchTimes::of(store().project()).rows();
   Times byInstruction;
