@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "engine/ops/class_loss.h"
 
@@ -24,6 +25,10 @@ struct Tokens {
   std::int64_t batch = 0, length = 0, valid = 0, counted = 0, kept = 0, keptPadding = 0;
   double pairs = 1;  // share of pairs of valid tokens
 };
+
+bool among(std::string_view op, std::initializer_list<std::string_view> ops) {
+  return std::ranges::find(ops, op) != ops.end();
+}
 
 class TokenRows {
  public:
@@ -53,18 +58,22 @@ class TokenRows {
       const auto& shape = subject.graph->value(node.input(0)).type.shape;
       if (shape && shape->size() >= 2 && (*shape)[1].known()) classes_ = (*shape)[1].value();
     }
+    findPairs(*subject.graph);
   }
 
-  // Of the rows of a value with these extents.
-  std::optional<Shares> of(const Dims& dims) const {
+  bool ofPairs(ValueId value) const { return pairs_.contains(value); }
+
+  // Of the rows of a value; nothing where its extents are not those of tokens.
+  std::optional<Shares> of(const Value& value, ValueId id) const {
+    const auto known = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
+    if (!known) return std::nullopt;
+    const Dims& dims = *known;
     if (const auto rows = dims.empty() ? labelRows_.end() : labelRows_.find(dims[0]); rows != labelRows_.end())
       return Shares{0, share(rows->first - rows->second, rows->first)};
     for (const Tokens& t : tokens_) {
       const bool scores = !dims.empty() && dims.back() == classes_ && classes_ > 0;
       const std::int64_t all = t.batch * t.length;
-      if (dims.size() >= 3 && dims.back() == t.length && dims[dims.size() - 2] == t.length && t.length > 1 &&
-          dims[0] % std::max<std::int64_t>(1, t.batch) == 0)
-        return Shares{1 - t.pairs, 0};
+      if (isSquare(dims, t) && ofPairs(id)) return Shares{1 - t.pairs, 0};
       const bool grid = dims.size() >= 2 && dims[0] == t.batch && dims[1] == t.length;
       if (grid || (!dims.empty() && dims[0] == all))
         return Shares{share(all - t.valid, all), scores ? share(t.valid - t.counted, all) : 0};
@@ -77,6 +86,33 @@ class TokenRows {
  private:
   static double share(std::int64_t part, std::int64_t all) {
     return all > 0 ? static_cast<double>(std::max<std::int64_t>(0, part)) / static_cast<double>(all) : 0;
+  }
+  static bool isSquare(const Dims& dims, const Tokens& t) {
+    return dims.size() >= 3 && dims.back() == t.length && dims[dims.size() - 2] == t.length && t.length > 1 &&
+           dims[0] % std::max<std::int64_t>(1, t.batch) == 0;
+  }
+  // A product makes pairs of two values of the batch that hold none, and other nodes make them of pairs: that is what tells
+  // [B, S, S] from [B, S, C] where there are as many channels as tokens.
+  void findPairs(const Graph& graph) {
+    std::set<ValueId> ofBatch;
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      const auto isOfBatch = [&](ValueId in) {
+        return in && (graph.value(in).role == ValueRole::kInput || ofBatch.contains(in));
+      };
+      const bool product = among(node.op, {"MatMul", "BatchedMatMul", "Product", "FusedMatMul", "Einsum", "EinsumGrad"});
+      const bool pairs = product ? isOfBatch(node.input(0)) && isOfBatch(node.input(1)) && !ofPairs(node.input(0)) &&
+                                       !ofPairs(node.input(1))
+                                 : std::ranges::any_of(node.inputs, [&](ValueId in) { return ofPairs(in); });
+      const bool batch = std::ranges::any_of(node.inputs, isOfBatch);
+      for (const ValueId out : node.outputs) {
+        if (!out) continue;
+        if (batch) ofBatch.insert(out);
+        const auto& shape = graph.value(out).type.shape;
+        const auto dims = pairs && shape ? knownDims(*shape) : std::nullopt;
+        if (dims && std::ranges::any_of(tokens_, [&](const Tokens& t) { return isSquare(*dims, t); })) pairs_.insert(out);
+      }
+    }
   }
   static std::int64_t extentOf(const LedgerSubject& subject, const std::string& input) {
     const ValueId id = subject.graph->findValue(input);
@@ -111,14 +147,11 @@ class TokenRows {
   }
 
   std::vector<Tokens> tokens_;
+  std::set<ValueId> pairs_;                         // values with a number for each pair of tokens
   std::map<std::int64_t, std::int64_t> labels_;     // counted, by elements
   std::map<std::int64_t, std::int64_t> labelRows_;  // counted, by rows that pass sparse_labels keeps
   std::int64_t classes_ = 0;
 };
-
-bool among(std::string_view op, std::initializer_list<std::string_view> ops) {
-  return std::ranges::find(ops, op) != ops.end();
-}
 
 LedgerFlops flopsOf(const LedgerSubject& subject, const TokenRows& rows, const Instruction& instruction) {
   LedgerFlops flops;
@@ -132,16 +165,17 @@ LedgerFlops flopsOf(const LedgerSubject& subject, const TokenRows& rows, const I
     for (const ValueId in : subject.graph->node(instruction.node).inputs) {
       if (!in) continue;
       const Value& value = subject.graph->value(in);
-      if ((value.role != ValueRole::kNodeOutput && value.role != ValueRole::kInput) || !value.type.shape) continue;
-      const auto dims = knownDims(*value.type.shape);
-      const auto found = dims ? rows.of(*dims) : std::nullopt;
+      if (value.role != ValueRole::kNodeOutput && value.role != ValueRole::kInput) continue;
+      const auto found = rows.of(value, in);
       if (found && found->padding + found->ignored > shares.padding + shares.ignored) shares = *found;
     }
-  // What a product makes may be the rows of scores.
-  if (instruction.phase == Phase::kForward && instruction.node)
-    if (const ValueId out = subject.graph->node(instruction.node).output(0); out && subject.graph->value(out).type.shape)
-      if (const auto dims = knownDims(*subject.graph->value(out).type.shape))
-        if (const auto found = rows.of(*dims); found && found->ignored > shares.ignored) shares = *found;
+  // What a product makes may be pairs of tokens, or the rows of scores.
+  if (instruction.phase != Phase::kOptimizer && instruction.node)
+    if (const ValueId out = subject.graph->node(instruction.node).output(0))
+      if (const auto found = rows.of(subject.graph->value(out), out))
+        if (rows.ofPairs(out) ? found->padding > shares.padding
+                              : instruction.phase == Phase::kForward && found->ignored > shares.ignored)
+          shares = *found;
   flops.padding = std::llround(static_cast<double>(all) * shares.padding);
   flops.ignored = std::min<std::int64_t>(all - flops.padding, std::llround(static_cast<double>(all) * shares.ignored));
   flops.useful = all - flops.padding - flops.ignored;

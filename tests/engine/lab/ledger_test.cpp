@@ -91,6 +91,37 @@ TEST(Ledger, PaddingIsWhatEliminatePaddingLeavesOut) {
   for (const LedgerAdvice& advice : before->advice) EXPECT_LT(advice.gainNs, static_cast<double>(before->ns));
 }
 
+// 64 tokens of 64 channels: [B, S, C] are rows, [B, H, S, S] pairs, by what made them.
+TEST(Ledger, AsManyChannelsAsTokensAreNoPairs) {
+  const auto session = openSession(testing::sample("padding"));
+  ASSERT_TRUE(session);
+  snapshot::StepRecord record;
+  const auto ledger = ledgerAfterTwo(*session, record);
+  ASSERT_TRUE(ledger.has_value()) << ledger.error().message;
+  const Tensor& mask = session->stepper().batch().arrays.at("attention_mask");
+  const std::int64_t rows = mask.dims()[0], length = mask.dims()[1];
+  double tokens = 0, pairs = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double valid = 0;
+    for (std::int64_t k = 0; k < length; ++k) valid += elementAsDouble(mask.view(), row * length + k);
+    tokens += valid / static_cast<double>(rows * length);
+    pairs += valid * valid / static_cast<double>(rows * length * length);
+  }
+  ASSERT_GT(tokens - pairs, 0.1);
+  int ofTokens = 0, ofPairs = 0;
+  for (const LedgerLine& line : ledger->lines) {
+    if (line.flops.total() < 1000000) continue;
+    const bool scores = line.module.ends_with(".attention.scores") || line.module.ends_with(".attention.mix") ||
+                        line.op.find("Softmax") != std::string::npos;
+    (scores ? ofPairs : ofTokens) += 1;
+    EXPECT_NEAR(static_cast<double>(line.flops.useful) / static_cast<double>(line.flops.total()), scores ? pairs : tokens,
+                1e-6)
+        << line.label << " of " << line.module;
+  }
+  EXPECT_GE(ofTokens, 10);
+  EXPECT_GE(ofPairs, 10);
+}
+
 TEST(Ledger, IgnoredRowsAreWhatSparseLabelsLeavesOut) {
   const auto model = bert();
   if (!model) GTEST_SKIP() << "no corpus";
