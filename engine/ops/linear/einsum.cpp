@@ -1,7 +1,7 @@
-#include <cmath>
 #include <map>
 
 #include "engine/ops/gradient_context.h"
+#include "engine/ops/linear/einsum_rule.h"
 #include "engine/ops/linear/matmul_rule.h"
 #include "engine/ops/linear/ops.h"
 #include "engine/ops/shape_context.h"
@@ -105,20 +105,6 @@ Status einsumGradient(GradientContext& g) {
   return {};
 }
 
-// Multiply-adds over the label space of the first two operands; an upper bound for longer lists.
-double flopsOfEinsum(const OpShapes& s) {
-  double elements = 2;
-  for (const std::int64_t extent : s.outputs[0]) elements *= static_cast<double>(extent);
-  double inner = 1;
-  for (const auto operand : s.inputs) {
-    double size = 1;
-    for (const std::int64_t extent : operand) size *= static_cast<double>(extent);
-    inner *= size;
-  }
-  const double y = elements / 2;
-  return s.inputs.size() == 2 && y > 0 ? 2 * std::sqrt(inner * y) : elements;
-}
-
 }  // namespace
 
 constexpr OpDef kEinsumOp{
@@ -134,7 +120,7 @@ constexpr OpDef kEinsumOp{
     .gradient = einsumGradient,
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
-    .flops = flopsOfEinsum,
+    .flops = einsumFlops,
 };
 
 }  // namespace stepscope::ops

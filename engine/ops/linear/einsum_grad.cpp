@@ -1,4 +1,5 @@
 #include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/einsum_rule.h"
 #include "engine/ops/linear/ops.h"
 #include "kernels/einsum_equation.h"
 
@@ -33,6 +34,7 @@ constexpr OpDef kEinsumGradOp{
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
+    .flops = einsumGradFlops,
 };
 
 }  // namespace stepscope::ops

@@ -25,6 +25,7 @@ constexpr OpDef kLSTMGradOp{
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
+    .flops = recurrentGradFlops,
 };
 
 }  // namespace stepscope::ops

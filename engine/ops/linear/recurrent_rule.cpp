@@ -52,6 +52,15 @@ Result<Extents> extentsOf(ShapeContext& c, std::size_t first, std::int64_t gates
 // Number of the output that keeps the gates: after Y, Y_h and, of LSTM, Y_c.
 std::size_t firstKept(std::int64_t gates) { return gates == 4 ? 3 : 2; }
 
+constexpr std::size_t kGradientsOfOutputs = 3;  // dY, dY_h, dY_c in front of the inputs
+
+// Of X, W, R.
+double productsOf(std::span<const std::span<const std::int64_t>> inputs) {
+  const auto x = inputs[0], w = inputs[1], r = inputs[2];
+  const double steps = static_cast<double>(x[0]) * static_cast<double>(x[1]);
+  return 2 * steps * static_cast<double>(w[0] * w[1]) * static_cast<double>(w[2] + r[2]);
+}
+
 }  // namespace
 
 Status inferRecurrent(ShapeContext& c, std::int64_t gates) {
@@ -93,10 +102,7 @@ Status recurrentGradient(GradientContext& g, std::string_view gradOp, std::int64
   return {};
 }
 
-double recurrentFlops(const OpShapes& s) {
-  const auto x = s.inputs[0], w = s.inputs[1], r = s.inputs[2];
-  const double steps = static_cast<double>(x[0]) * static_cast<double>(x[1]);
-  return 2 * steps * static_cast<double>(w[0] * w[1]) * static_cast<double>(w[2] + r[2]);
-}
+double recurrentFlops(const OpShapes& s) { return productsOf(s.inputs); }
+double recurrentGradFlops(const OpShapes& s) { return 2 * productsOf(s.inputs.subspan(kGradientsOfOutputs)); }
 
 }  // namespace stepscope::ops

@@ -21,5 +21,7 @@ Status recurrentGradient(GradientContext& g, std::string_view gradOp, std::int64
 
 // Two matrix products per step, direction and sequence.
 double recurrentFlops(const OpShapes& s);
+// Two for each of these: the gradients of both factors.
+double recurrentGradFlops(const OpShapes& s);
 
 }  // namespace stepscope::ops

@@ -25,6 +25,7 @@ constexpr OpDef kRNNGradOp{
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
+    .flops = recurrentGradFlops,
 };
 
 }  // namespace stepscope::ops

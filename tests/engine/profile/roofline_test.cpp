@@ -85,6 +85,51 @@ TEST(InstructionCost, OfATransposedProductSumsOverTheOtherAxis) {
   EXPECT_EQ(s.plan({y}).instructions[0].flops, 2.0 * 5 * 3 * 7);
 }
 
+TEST(InstructionCost, OfAnEinsumCountsEveryLetterOnce) {
+  const auto flops = [](const std::string& equation, const std::vector<Ints>& operands) {
+    Sketch s;
+    std::vector<ValueId> inputs;
+    for (const Ints& dims : operands) inputs.push_back(s.input("x" + std::to_string(inputs.size()), dims));
+    return s.plan({s.op("Einsum", inputs, {{"equation", equation}})}).instructions[0].flops;
+  };
+  EXPECT_EQ(flops("ij,jk->ik", {{5, 7}, {7, 3}}), 2.0 * 5 * 7 * 3);
+  EXPECT_EQ(flops("bhqd,bhkd->bhqk", {{2, 3, 5, 7}, {2, 3, 11, 7}}), 2.0 * (2 * 3 * 5 * 7 * 11));
+  EXPECT_EQ(flops("...ij,...jk->...ik", {{4, 5, 7}, {1, 7, 3}}), 2.0 * (4 * 5 * 7 * 3));
+  EXPECT_EQ(flops("ij->j", {{5, 7}}), 5 * 7);
+  EXPECT_EQ(flops("i,j,k->ijk", {{2}, {3}, {5}}), 3.0 * 2 * 3 * 5);
+}
+
+TEST(InstructionCost, OfTheGradientOfAnEinsum) {
+  Sketch s;
+  const ValueId dx =
+      s.op("EinsumGrad", {s.input("dy", {5, 3}), s.ints({5, 7, 7}), s.input("b", {7, 3})},
+           {{"equation", std::string("ijj,jk->ik")}, {"operand", std::int64_t{0}}}, std::string(kInternalDomain));
+  EXPECT_EQ(s.plan({dx}).instructions[0].flops, 2.0 * 5 * 7 * 3);
+}
+
+// Each product of the layer has two in its gradient.
+TEST(InstructionCost, OfARecurrentLayerAndItsGradient) {
+  constexpr std::int64_t kSteps = 6, kBatch = 2, kIn = 5, kHidden = 3;
+  for (const auto& [op, gates] : {std::pair{"LSTM", std::int64_t{4}}, {"GRU", 3}, {"RNN", 1}}) {
+    Sketch s;
+    const Ints state{kSteps, 1, kBatch, kHidden};
+    const ValueId x = s.input("x", {kSteps, kBatch, kIn}), w = s.parameter("w", {1, gates * kHidden, kIn}),
+                  r = s.parameter("r", {1, gates * kHidden, kHidden});
+    const ValueId y = s.op(op, {x, w, r}, {{"hidden_size", kHidden}, {"linear_before_reset", std::int64_t{1}}});
+    const double forward = 2.0 * (kSteps * kBatch * gates * kHidden * (kIn + kHidden));
+    std::vector<ValueId> inputs{s.input("dy", state), {}, {}, x, w, r, {}, {}, {}, {}, {}, s.input("y", state)};
+    if (gates > 1)
+      for (const std::int64_t width : {gates * kHidden, kHidden})
+        inputs.push_back(s.input("kept" + std::to_string(width), {1, kSteps, kBatch, width}));
+    const NodeId gradient = s.graph.addNode("", std::string(kInternalDomain), std::string(op) + "Grad", inputs,
+                                            {"dx", "dw", "dr", "db", "dh", "dc"}, {{"hidden_size", kHidden}});
+    const ExecutionPlan plan = s.plan({y, s.graph.node(gradient).output(0)});
+    ASSERT_EQ(plan.instructions.size(), 2U) << op;
+    EXPECT_EQ(plan.instructions[0].flops, forward) << op;
+    EXPECT_EQ(plan.instructions[1].flops, 2 * forward) << op;
+  }
+}
+
 TEST(InstructionCost, OfAConvolutionCountsTheChannelsOfItsGroup) {
   Sketch s;
   const ValueId y = s.op("Conv", {s.input("x", {2, 6, 9, 9}), s.parameter("w", {4, 3, 3, 3})},
