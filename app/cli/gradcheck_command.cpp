@@ -60,7 +60,8 @@ void printText(const snapshot::GradcheckReport& report) {
   std::vector<std::vector<std::string>> rows;
   std::string notes;
   for (const auto& node : report.nodes()) {
-    if (!node.note().empty()) notes += fmt::format("{} '{}': {}\n", node.op(), node.name(), node.note());
+    if (!node.note().empty())
+      notes += fmt::format("{} '{}': {}\n", visible(node.op()), visible(node.name()), visible(node.note()));
     if (node.inputs().empty()) rows.push_back({node.name(), node.op(), "", "", "", node.verdict()});
     for (const auto& input : node.inputs())
       rows.push_back({node.name(), node.op(),
@@ -69,10 +70,12 @@ void printText(const snapshot::GradcheckReport& report) {
   }
   say("step {} ({})\n\n", report.step(), report.batch());
   say("{}", table({"node", "op", "operand", "norm of gradient", "error", "verdict"}, rows, 3));
-  if (!notes.empty()) say("\n{}", notes);
-  say("\n{} of {} nodes agree with finite differences in float64, {} differ; error: relative, of the slope along random "
+  if (!notes.empty()) say("\n{}", Ready{notes});
+  say("\n{} of {} nodes agree with finite differences in float64, {} differ, {} unchecked; error: relative, of the slope "
+      "along random "
       "directions and of single elements, at most {:g}\n",
-      report.agreed(), report.nodes_size(), report.differed(), report.tolerance());
+      report.agreed(), report.nodes_size(), report.differed(), report.nodes_size() - report.agreed() - report.differed(),
+      report.tolerance());
 }
 
 Status gradcheck(const Arguments& a, const Output& output) {
@@ -102,6 +105,10 @@ Status gradcheck(const Arguments& a, const Output& output) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("gradcheck: {} of {} nodes have a gradient that finite differences do not; expected none",
                             report->differed(), report->nodes_size()));
+  if (report->agreed() == 0 && report->nodes_size() > 0)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("gradcheck: none of {} nodes could be checked, '{}': {}", report->nodes_size(),
+                            report->nodes(0).name(), report->nodes(0).note()));
   return {};
 }
 

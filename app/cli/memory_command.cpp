@@ -75,6 +75,11 @@ Status memory(const Arguments& a, const Output& output) {
   SS_TRY(session->build());
   SS_ASSIGN(auto measured, session->lab().bufferBytes());
   SS_ASSIGN(const snapshot::Plan plan, session->planSnapshot());
+  if (plan.buffers_size() > 0 && std::ranges::none_of(measured, [](std::int64_t bytes) { return bytes >= 0; }))
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("memory: device '{}': none of {} buffers lies in memory of the host, whose pages say what was "
+                            "touched; hint: --device cpu",
+                            options.device, plan.buffers_size()));
   if (!a.project.empty()) {
     SS_ASSIGN(const auto recorder, startRecorder(a.project, a.model, *session));
     recordBuild(*recorder, *session);

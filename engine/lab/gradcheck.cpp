@@ -45,6 +45,7 @@ class NodeCheck {
   NodeCheck(const OneNode& node, snapshot::GradcheckNode& out) : node_(node), out_(out), random_(1) {}
 
   Status run() {
+    SS_TRY(findNumbers());
     SS_TRY(look(false));
     if (kink_) {
       out_.set_note("operands moved by a thousandth: they lie at a kink, where two slopes are right");
@@ -57,6 +58,23 @@ class NodeCheck {
   }
 
  private:
+  // Between numbers alone there is a slope.
+  Status findNumbers() const {
+    const auto unchecked = [&](std::size_t i, const char* what) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("operand {} '{}' {} in this step; expected numbers", i, node_.names[i], what));
+    };
+    for (std::size_t i = 0; i < node_.operands.size(); ++i) {
+      const Tensor& x = node_.operands[i];
+      if (!x.valid() || !isFloating(x.dtype())) continue;
+      for (std::int64_t k = 0; k < x.elements(); ++k)
+        if (std::isnan(elementAsDouble(x.view(), k))) return unchecked(i, "holds NaN");
+    }
+    for (const std::size_t i : node_.varied)
+      if (node_.operands[i].elements() == 0) return unchecked(i, "has no elements");
+    return {};
+  }
+
   Status look(bool moved) {
     out_.clear_inputs();
     std::vector<Tensor> at = node_.operands;

@@ -6,6 +6,7 @@
 // elements, the one with the largest gradient first. h d is a millionth of each element, so an operand keeps its sign; what
 // stands for an infinity (a mask) stays as it is, and so do operands whose gradient the step does not need. Where the slopes
 // of both sides differ (a kink: Relu at 0, a tie of Max) the operands are moved by a thousandth and all is compared there.
+// A node whose operands hold NaN, or no elements, is "unchecked": it has no slopes there.
 // State, plan and place of the session stay as they are.
 #pragma once
 

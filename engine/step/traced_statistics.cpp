@@ -52,9 +52,10 @@ Result<bool> traceCountedFirstBatch(const Executor& executor) {
       const double ofBatch =
           elementAsDouble(after.view(), c) - momentum * old;  // (1 - momentum) times the batch's statistic
       const double tolerance = 1e-5 * (std::abs(initial) + std::abs(old)) + 1e-7;
-      if (std::abs(old - (momentum * initial + ofBatch)) > tolerance &&
-          std::abs(old - (momentum * initial + ofBatch * sample)) > tolerance)
-        return false;
+      const auto isFirst = [&](double statistic) {  // NaN is none
+        return std::abs(old - (momentum * initial + statistic)) <= tolerance;
+      };
+      if (!isFirst(ofBatch) && !isFirst(ofBatch * sample)) return false;
       any = true;
     }
   }

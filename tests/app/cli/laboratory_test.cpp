@@ -40,6 +40,28 @@ TEST(GradcheckCommand, ComparesRulesWithFiniteDifferences) {
   EXPECT_EQ(run("gradcheck " + kData + "--node nowhere", folder.path()).exitCode, 1);
 }
 
+// A pixel of step 40 is NaN: no slope there says that a rule is wrong, or right.
+TEST(GradcheckCommand, ChecksNothingWhereNumbersAreNaN) {
+  const TemporaryFolder folder;
+  const std::string nan = SS_SAMPLES "/nan/model.onnx --data " SS_SAMPLES "/nan/batches.npz --start-step 40 ";
+  const Answer json = run("gradcheck " + nan + "--json", folder.path());
+  EXPECT_EQ(json.exitCode, 1) << json.text;
+  const auto nodes = eventsOf(json.text, "gradcheck");
+  ASSERT_FALSE(nodes.empty()) << json.text;
+  for (const auto& node : nodes) {
+    EXPECT_EQ(node["verdict"], "unchecked") << node;
+    EXPECT_NE(node["note"].get<std::string>().find("holds NaN"), std::string::npos) << node;
+  }
+  EXPECT_EQ(eventsOf(json.text, "gradchecks").at(0)["differed"], 0);
+  EXPECT_EQ(eventsOf(json.text, "error").size(), 1U) << json.text;
+  const Answer text = run("gradcheck " + nan, folder.path());
+  EXPECT_NE(text.text.find("0 differ, " + std::to_string(nodes.size()) + " unchecked"), std::string::npos) << text.text;
+  // A note stands on a line of its own.
+  EXPECT_EQ(text.text.find("\\n"), std::string::npos) << text.text;
+  // Nor do they count as statistics of the first batch.
+  EXPECT_EQ(run("train " + nan, folder.path()).text.find("already count the first batch"), std::string::npos);
+}
+
 TEST(MemoryCommand, SetsWhatIsTouchedBesideWhatIsPlanned) {
   const TemporaryFolder folder;
   const std::string project = (folder.path() / "p.stepscope").string();
@@ -55,6 +77,10 @@ TEST(MemoryCommand, SetsWhatIsTouchedBesideWhatIsPlanned) {
   const Answer rows = run("sql " + project + " 'SELECT SUM(measured_bytes) FROM buffers' --json", folder.path());
   EXPECT_EQ(eventsOf(rows.text, "row").at(0)["values"].at(0), measured) << rows.text;
   EXPECT_NE(run("memory " + kData + "--most 3", folder.path()).text.find("3 of "), std::string::npos);
+  // Nothing of a GPU's memory is known, which is not nothing.
+  const Answer gpu = run("memory " + kData + "--device emulated", folder.path());
+  EXPECT_EQ(gpu.exitCode, 1) << gpu.text;
+  EXPECT_NE(gpu.text.find("memory: device 'emulated': none of"), std::string::npos) << gpu.text;
 }
 
 // What doctor writes on one machine is what capacity reads on another.
