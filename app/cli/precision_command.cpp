@@ -208,6 +208,11 @@ Command precisionCommand() {
       printPrecisionJson(*judged);
     else
       printPrecisionText(*judged);
+    if (!std::isfinite(judged->reference_loss()))
+      tellWarning("reference_not_finite",
+                  fmt::format("loss of step {} in fp32: {}; expected a finite number: what is not finite in both is no "
+                              "distance, so the errors say nothing of {}; hint: --start-step takes another step",
+                              judged->step(), judged->reference_loss(), judged->precision()));
     return kSuccess;
   };
   return command;

@@ -59,6 +59,15 @@ TEST(PrecisionCommand, TellsTheSameAsEvents) {
   for (const char* event : {"precision_class", "precision_gradient", "precision_node"}) EXPECT_GT(counts[event], 2) << event;
 }
 
+// NaN in both precisions is no agreement.
+TEST(PrecisionCommand, SaysThatAStepThatIsNotFiniteTellsNothing) {
+  const TemporaryFolder folder;
+  const std::string samples = SS_SAMPLES, nan = samples + "/nan/batches.npz --start-step 40";
+  const Answer answer = run("precision " + samples + "/nan/model.onnx --timed 1 --measure 0 --data " + nan, folder.path());
+  EXPECT_NE(answer.text.find("loss of step 40 in fp32: nan; expected a finite number"), std::string::npos) << answer.text;
+  EXPECT_EQ(run(kStudy, folder.path()).text.find("expected a finite number"), std::string::npos);
+}
+
 TEST(PrecisionCommand, RefusesWhatItDoesNotKnow) {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& more) {
