@@ -9,10 +9,10 @@
 // nanosecond counts for the one that began first.
 //
 // Which operations are of padded tokens follows from the extents of what an instruction reads: [B, S, ...] and [B * S, ...]
-// of the token ids are rows of tokens, [B, ..., S, S] pairs of them where a product of two values of the batch made them, and
-// rows that pass eliminate_padding or sparse_labels keeps are padded as far as they fill a bucket. Rows as wide as the scores
-// of the loss are ignored where their label is. Rows of other extents count as useful. Rows of extents that agree by chance
-// are taken for tokens.
+// of the token ids are rows of tokens, [B, ..., S, S] pairs of them where a product of two values of the batch made them,
+// and rows that pass eliminate_padding or sparse_labels keeps are padded as far as they fill a bucket. Rows as wide as the
+// scores of the loss are ignored where their label is. Rows of other extents count as useful. Rows of extents that agree by
+// chance are taken for tokens.
 #pragma once
 
 #include <cstdint>
