@@ -75,7 +75,8 @@ std::string_view verdictOf(const PairedTimes& times, double adjustedP) {
   const bool shown = adjustedP <= kLevel;
   if (shown && times.low > kLeast) return "slower";
   if (shown && times.high < 1 / kLeast) return "faster";
-  const bool leavesOneOut = times.low > 1 || times.high<1, large = times.ratio> kLeast || times.ratio < 1 / kLeast;
+  const bool leavesOneOut = times.low > 1 || times.high < 1;
+  const bool large = times.ratio > kLeast || times.ratio < 1 / kLeast;
   return leavesOneOut && (!shown || large) ? "not shown" : "same";
 }
 
