@@ -16,9 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("STEPSCOPE_SHARED", ROOT.parent / "shared"))
 MODELS = {
-    "bert_base": ["--dim", "batch=2", "--dim", "sequence=128"],
-    "gpt2": ["--dim", "batch=1", "--dim", "sequence=256"],
-    "resnet50": ["--dim", "batch=4"],
+    "bert_base": ["--dim", "batch=1", "--dim", "sequence=128"],
+    "gpt2": ["--dim", "batch=1", "--dim", "sequence=128"],
+    "resnet50": ["--dim", "batch=2"],
 }
 
 
