@@ -115,7 +115,7 @@ Command inspectCommand() {
   Command command{"inspect",
                   "inputs, outputs, parameters, operators and coverage of a model; runs of a project",
                   {{"MODEL", &a->path, "ONNX file or project file", {}, true}, {"--json", &a->json, "machine-readable"}}};
-  a->shared.addTo(command, {"--loss", "--logits", "--train", "--freeze", "--dim", "--plugin"});
+  a->shared.addTo(command, {"--loss", "--train", "--freeze", "--dim", "--plugin"});
   command.run = [a] {
     if (a->path.ends_with(".stepscope")) return inspectProject(a->path, a->json);
     const Output output(false);

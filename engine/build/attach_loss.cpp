@@ -147,6 +147,8 @@ Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOpt
     graph.recordBirths();
     return LossChoice{loss, fmt::format("{} attached to '{}'", o.lossFn, graph.value(logits).name)};
   }
+  if (!o.logits.empty())
+    return invalidOption("logits", fmt::format("'{}' without a loss to attach; expected --loss-fn too", o.logits));
   if (!o.loss.empty()) {
     const ValueId loss = graph.findValue(o.loss);
     if (!loss)

@@ -9,6 +9,7 @@
 #include "engine/exec/clock.h"
 #include "engine/exec/device_times.h"
 #include "engine/exec/make_kernel.h"
+#include "engine/ir/said_by.h"
 #include "engine/ops/operators.h"
 #include "kernels/subnormals.h"
 #include "kernels/threads.h"
@@ -247,7 +248,7 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   if (bound.collective && options.collectives) [[unlikely]]
     return options.collectives->run(graph_.node(plan_.instructions[at(index)].node), call);
   if (Status status = bound.device->launch(*bound.kernel, call); !status)
-    return tl::make_unexpected(labelled(graph_.node(plan_.instructions[at(index)].node), status.error()));
+    return tl::make_unexpected(saidBy(graph_.node(plan_.instructions[at(index)].node), status.error()));
   return {};
 }
 
@@ -324,7 +325,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
     spec.outputs[o] = {outputs.back().dtype, outputs.back().dims, false, {}};
   }
   auto made = makeKernel(operators_.kernels, kernelsFor(instruction), spec, plan_.anyThreads);
-  if (!made) return tl::make_unexpected(labelled(node, made.error()));
+  if (!made) return tl::make_unexpected(saidBy(node, made.error()));
   determinism_[at(index)] = saidOnce(made->determinism);
   std::vector<std::byte> workspace(made->kernel->workspaceBytes() + 64);
   const auto pad = (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64) % 64;
@@ -336,7 +337,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
     outputs[o] = made.view();
     return {};
   };
-  if (Status status = made->kernel->run(call); !status) return tl::make_unexpected(labelled(node, status.error()));
+  if (Status status = made->kernel->run(call); !status) return tl::make_unexpected(saidBy(node, status.error()));
   std::erase_if(dynamic_, [&](const auto& entry) { return plan_.buffers[at(entry.first)].last < index; });
   std::int64_t live = 0;
   for (const auto& [buffer, tensor] : dynamic_) live += static_cast<std::int64_t>(tensor.bytes());

@@ -175,7 +175,6 @@ class Executor {
   Status writeBuffer(int buffer, const TensorView& contents);
   std::string_view kernelsFor(const Instruction& instruction) const;  // whose kernels it runs
   const Determinism* saidOnce(const Determinism& says);
-  static Error labelled(const Node& node, Error error);
 
   const Graph& graph_;
   ExecutionPlan plan_;

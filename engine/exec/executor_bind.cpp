@@ -2,6 +2,7 @@
 
 #include "engine/exec/executor.h"
 #include "engine/exec/make_kernel.h"
+#include "engine/ir/said_by.h"
 #include "engine/plan/fits.h"
 #include "kernels/threads.h"
 
@@ -63,7 +64,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     }
     const std::int64_t begin = monotonicNs();
     auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec(), plan_.anyThreads);
-    if (!made) return tl::make_unexpected(labelled(node, made.error()));
+    if (!made) return tl::make_unexpected(saidBy(node, made.error()));
     instructions_[i].kernel = std::move(made->kernel);
     const OpDef* const op = operators_.ops.find(node);
     instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
@@ -114,14 +115,6 @@ const Determinism* Executor::saidOnce(const Determinism& says) {
   for (const Determinism& known : said_)
     if (known.order == says.order && known.reason == says.reason) return &known;
   return &said_.emplace_back(says);
-}
-
-// Kernels begin their messages with the op, which the label of the node says already.
-Error Executor::labelled(const Node& node, Error error) {
-  const std::string op = node.op + ": ";
-  if (error.message.starts_with(op)) error.message.erase(0, op.size());
-  error.message.insert(0, node.label() + ": ");
-  return error;
 }
 
 std::string_view Executor::kernelsFor(const Instruction& instruction) const {

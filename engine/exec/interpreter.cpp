@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/ir/said_by.h"
+
 namespace stepscope {
 namespace {
 // Values are computed here, so inference folds nothing but what its rules propagate.
@@ -96,7 +98,7 @@ Status Interpreter::runNode(const Node& node) {
   }
   for (const Tensor& tensor : outputs) views.push_back(tensor.view());
   auto kernel = inference_.kernels().make(deviceName(backend_), spec);
-  if (!kernel) return fail(kernel.error().code, node.label() + ": " + kernel.error().message);
+  if (!kernel) return tl::make_unexpected(saidBy(node, kernel.error()));
   std::vector<std::byte> workspace((*kernel)->workspaceBytes() + 64);
   const auto offset = (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64) % 64;
   RandomKey key = key_;
@@ -108,8 +110,7 @@ Status Interpreter::runNode(const Node& node) {
     views[i] = outputs[i].view();
     return {};
   };
-  if (const Status status = (*kernel)->run(call); !status)
-    return fail(status.error().code, node.label() + ": " + status.error().message);
+  if (const Status status = (*kernel)->run(call); !status) return tl::make_unexpected(saidBy(node, status.error()));
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId out = node.outputs[i];
     if (!out || !outputs[i].valid()) continue;

@@ -290,7 +290,7 @@ class Replay {
       infinite = infinite || known.inf || known.nan;
       empty = empty || operand.contents.elements() == 0;
     }
-    if (empty && op.starts_with("Reduce")) return "division by zero";
+    if (empty && op.starts_with("Reduce")) return "mean of no elements";
     if (infinite) return "invalid operand";
     if (!cause.nan) return "overflow";
     // The mean of a loss over no label at all, and of a normalisation whose variance is below zero.

@@ -31,7 +31,7 @@ struct FirstCause {
   bool backward = false;
   std::string module, source;  // "model.py:12 y = x.log()"; empty where the file does not say
   std::string kind;            // "overflow", "invalid operand", "division by zero", "log or root out of domain",
-                               // "all-masked softmax", "bad input", "exploded weights since step N"
+                               // "all-masked softmax", "mean of no elements", "bad input", "exploded weights since step N"
   bool nan = false;            // else an infinity
   std::vector<std::int64_t> index;
   std::vector<CauseOperand> operands;

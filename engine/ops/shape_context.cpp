@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/ir/said_by.h"
+
 namespace stepscope {
 
 std::optional<std::vector<std::int64_t>> ShapeContext::integers(std::size_t i) const {
@@ -54,7 +56,7 @@ Result<std::size_t> ShapeContext::axis(std::int64_t axis, const Shape& shape) co
 }
 
 tl::unexpected<Error> ShapeContext::error(std::string message) const {
-  return invalid(node().label() + ": " + std::move(message));
+  return tl::make_unexpected(saidBy(node(), invalid(std::move(message)).value()));
 }
 
 namespace shape_rules {

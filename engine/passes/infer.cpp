@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "engine/ir/said_by.h"
 #include "kernels/kernel.h"
 
 namespace stepscope {
@@ -289,7 +290,7 @@ Status Inference::evaluate(const Node& node) {
   auto kernel = kernels().make(kReferenceDevice, spec);
   if (!kernel) {
     if (kernel.error().code == ErrorCode::kUnsupported) return {};
-    return invalid(node.label() + ": " + kernel.error().message);
+    return tl::make_unexpected(saidBy(node, Error{ErrorCode::kInvalidArgument, kernel.error().message}));
   }
   std::vector<TensorView> views;
   for (const Tensor& tensor : outputs) views.push_back(tensor.view());
@@ -304,7 +305,7 @@ Status Inference::evaluate(const Node& node) {
   };
   if (const Status status = (*kernel)->run(call); !status) {
     if (!node.predicates.empty()) return {};
-    return invalid(node.label() + ": " + status.error().message);
+    return tl::make_unexpected(saidBy(node, Error{ErrorCode::kInvalidArgument, status.error().message}));
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (!node.outputs[i] || !outputs[i].valid()) continue;

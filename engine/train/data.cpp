@@ -353,7 +353,12 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
       return failOption(ErrorCode::kNotFound, "pad",
                         fmt::format("'{}' is no input of the model; `stepscope inspect` lists them", name));
   }
-  if (!options.data.empty()) return openFiles(graph, options);
+  if (!options.data.empty()) {
+    if (notes && !options.dims.empty())
+      notes->push_back(fmt::format("--dim {}={} concerns synthetic data; extents are those of '{}'",
+                                   options.dims.begin()->first, options.dims.begin()->second, options.data));
+    return openFiles(graph, options);
+  }
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
     if (!isStepInput(graph.value(id).name)) fed.push_back(id);

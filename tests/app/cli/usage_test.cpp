@@ -55,6 +55,8 @@ std::vector<Usage> usages() {
       {"GradientsOfNoStep", kTrain + "--steps 0 --dump-grads x", 2, "option 'steps': found 0; expected at least 1"},
       {"ParametersFromNoCheckpoint", kTrain + "--init-from " + kModel, 1, "checkpoint '/"},
       {"NoSuchPlugin", kTrain + "--plugin nowhere.so", 1, "plugin 'nowhere.so': no such file, nor in plugin.path ''"},
+      {"LogitsWithoutFunction", kTrain + "--logits logits", 1,
+       "option 'logits': 'logits' without a loss to attach; expected --loss-fn too"},
       {"PluginVerb", "plugin frob x", 2, "plugin: found 'frob'; expected check or new"},
       {"PluginCheckMode", kTrain + "--set plugin.check=maybe", 2,
        "option 'plugin.check': found 'maybe'; expected on or off"},

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "engine/ir/said_by.h"
+
 namespace stepscope::testing {
 namespace {
 
@@ -255,6 +257,15 @@ TEST(NameTable, FindsErasesAndGrows) {
   EXPECT_EQ(table.size(), 5000U - 1667U);
   for (std::int32_t i = 0; i < 5000; ++i) EXPECT_EQ(table.find("name" + std::to_string(i), nameOf), i % 3 == 0 ? -1 : i);
   EXPECT_EQ(table.find("other", nameOf), -1);
+}
+
+TEST(Errors, NameTheirNodeOnce) {
+  Small small;
+  EXPECT_EQ(saidBy(small.graph.node(small.a), {ErrorCode::kInvalidArgument, "Relu: a text"}).message, "Relu 'a': a text");
+  Node& node = small.graph.mutableNode(small.b);
+  node.domain = "stepscope";
+  EXPECT_EQ(saidBy(node, {ErrorCode::kInvalidArgument, "stepscope.Neg: a text"}).message, "stepscope.Neg 'b': a text");
+  EXPECT_EQ(saidBy(node, {ErrorCode::kInvalidArgument, "Relu: a text"}).message, "stepscope.Neg 'b': Relu: a text");
 }
 
 TEST(GraphNames, TakenOnesGetTheNextFreeSuffix) {
