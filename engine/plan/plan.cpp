@@ -139,9 +139,9 @@ class Planner {
     if (value.data && value.role != ValueRole::kNodeOutput) {
       buffer.bytes = static_cast<std::int64_t>(value.data->bytes());
     } else if (dims) {
-      SS_ASSIGN(const std::int64_t count, checkedElementCount(*dims));
+      const auto count = checkedElementCount(*dims);
       std::int64_t bytes = 0;
-      if (__builtin_mul_overflow(count, static_cast<std::int64_t>(dtypeSize(value.type.dtype)), &bytes) ||
+      if (!count || __builtin_mul_overflow(*count, static_cast<std::int64_t>(dtypeSize(value.type.dtype)), &bytes) ||
           bytes > (std::int64_t{1} << 47))
         return fail(ErrorCode::kLimitExceeded,
                     fmt::format("value '{}': {} is larger than 2^47 bytes", value.name, value.type.text()));
