@@ -141,6 +141,18 @@ void ModelOpening::closeSetUp() {
   for (auto* dialog : parts_.window.findChildren<SetUpDialog*>()) dialog->close();
 }
 
+void ModelOpening::inPlaceOfARun(const QString& path, std::function<void()> open) {
+  if (!session_.running()) return open();
+  parts_.notice.showProblem(
+      QStringLiteral(
+          "%1 is running, at step %2: %3 in its place ends the run. What is recorded stays, its parameters do not.")
+          .arg(format::fileName(session_.modelPath()), format::count(store_.position().step()), format::fileName(path)),
+      QStringLiteral("End the run"), [this, open = std::move(open)] {
+        parts_.notice.clear();
+        open();
+      });
+}
+
 // The worker knows what can be set; a dialog that is gone when it answers needs nothing.
 void ModelOpening::offerMore(SetUpDialog& dialog) {
   if (!store_.options().empty()) return dialog.offerMore(store_.options());
@@ -193,7 +205,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     wanted_ = configuration;
     wantedFor_ = path;
     if (other)
-      session_.openAndBuild(path, configuration);
+      inPlaceOfARun(path, [this, path, configuration] { session_.openAndBuild(path, configuration); });
     else
       session_.build(configuration);
   });
@@ -202,7 +214,8 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   else
     offerSending(*dialog);
   connect(dialog, &SetUpDialog::fitWanted, this, &ModelOpening::buildToFit);
-  connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
+  connect(dialog, &SetUpDialog::lookWanted, this,
+          [this, path] { inPlaceOfARun(path, [this, path] { session_.inspect(path, {}); }); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     parts_.notice.clear();
     session_.inspect(path, QStringLiteral("random"));

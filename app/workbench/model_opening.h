@@ -6,6 +6,7 @@
 #pragma once
 
 #include <QObject>
+#include <functional>
 
 #include "app/workbench/model_peek.h"
 #include "app/workbench/window_parts.h"
@@ -53,6 +54,8 @@ class ModelOpening : public QObject {
   void offerSending(SetUpDialog& dialog);
   void buildToFit(const snapshot::Configure& configuration, const QString& limit);
   void closeSetUp();
+  // Calls it; while a run is on only when the person agrees to its end, in the notice bar.
+  void inPlaceOfARun(const QString& path, std::function<void()> open);
   void offerMore(SetUpDialog& dialog);
   SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
 

@@ -20,7 +20,7 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
     : parts_(parts), session_(parts.session), store_(parts.store), history_(history) {
   connect(&session_, &ModelSession::busyChanged, this, [this] {
     Running::of(store_).set(session_.running());
-    parts_.status.setGoal(session_.goal());
+    parts_.status.setRun(session_.goal(), session_.atFullSpeed());
     const auto& p = store_.position();
     if (!session_.busy() && !(p.in_step() && p.breakpoint() != 0)) parts_.notice.clearStop();
   });

@@ -111,9 +111,10 @@ void StatusLine::note(const QString& text) {
   noteTimer_.start(6000);
 }
 
-void StatusLine::setGoal(std::int64_t step) {
-  if (step == goal_) return;
-  goal_ = step;
+void StatusLine::setRun(std::int64_t goal, bool fullSpeed) {
+  if (goal == goal_ && fullSpeed == fullSpeed_) return;
+  goal_ = goal;
+  fullSpeed_ = fullSpeed;
   refresh();
 }
 
@@ -139,9 +140,11 @@ void StatusLine::refresh() {
     where_->setText({});
     phase_->setText({});
   } else if (running) {
-    QString text = strong(QStringLiteral("Running")) +
-                   (goal_ > 0 ? QStringLiteral(" step %1 of %2").arg(format::count(p.step()), format::count(goal_))
-                              : QStringLiteral(" step %1").arg(format::count(p.step())));
+    // The position comes with the answer to many steps, the steps as they end.
+    const std::int64_t step = p.in_step() || !last ? p.step() : std::max(p.step(), last->step() + 1);
+    QString text = strong(fullSpeed_ ? QStringLiteral("Full speed,") : QStringLiteral("Running")) +
+                   (goal_ > 0 ? QStringLiteral(" step %1 of %2").arg(format::count(step), format::count(goal_))
+                              : QStringLiteral(" step %1").arg(format::count(step)));
     // Of a step that takes long the worker tells how far it is.
     if (p.in_step())
       text += QStringLiteral(" · instruction %1 of %2").arg(format::count(p.instruction()), format::count(plan->size()));
@@ -169,16 +172,18 @@ void StatusLine::refresh() {
     phase_->setText({});
   }
   where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
-  step_->setText(plan && !store_.readOnly() ? QStringLiteral("Step ") + strong(format::count(p.step()))
+  step_->setText(running                      ? QString()  // said already
+                 : plan && !store_.readOnly() ? QStringLiteral("Step ") + strong(format::count(p.step()))
                  : last ? QStringLiteral("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.series().size())))
                         : QString());
   // Until the step at hand has its loss, the last one stands there.
   const bool fresh = p.in_step() && p.has_loss();
   const bool hasLoss = fresh || (last && last->has_loss());
   const double loss = fresh ? p.loss() : last ? last->loss() : 0;
-  // Between steps the loss is that of the step before, as everywhere; within one it says whose it is.
-  const QString whose =
-      hasLoss && !fresh && p.in_step() && !running ? QStringLiteral(" of step %1").arg(last->step()) : QString();
+  // Which is not the one that stands beside it: between steps that is the next one.
+  const QString whose = hasLoss && !fresh && plan && !store_.readOnly()
+                            ? QStringLiteral(" of step %1").arg(format::count(last->step()))
+                            : QString();
   loss_->setText(hasLoss ? QStringLiteral("Loss ") + strong(format::number(loss, 6)) + whose : QString());
   loss_->setToolTip(!hasLoss ? QString()
                     : fresh  ? QStringLiteral("%1, of this step").arg(format::numberExact(loss))

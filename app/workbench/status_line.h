@@ -20,7 +20,8 @@ class StatusLine : public QWidget {
   void setDevice(const QString& text);
   // Colour names a state: "ok", "warn", "error", "faint".
   void setRecorder(const QString& text, const QString& role, const QString& tip);
-  void setGoal(std::int64_t step);  // that the run ends before; 0: none is known
+  // Of a run: the step that it ends before (0: none is known), and whether it looks at no value.
+  void setRun(std::int64_t goal, bool fullSpeed);
   // Of the step that runs at full speed: instructions done.
   void setProgress(const QString& what, qint64 done, qint64 total);
   void note(const QString& text);  // for a few seconds, in place of the fields
@@ -42,6 +43,7 @@ class StatusLine : public QWidget {
   QString recorderText_, recorderRole_, recorderTip_;
   QTimer noteTimer_;
   std::int64_t goal_ = 0;
+  bool fullSpeed_ = false;
   qint64 done_ = 0, total_ = 0;
 };
 

@@ -106,13 +106,15 @@ class TensorsViewTest : public QObject {
     s.set_count(6);
     s.set_nan(6);
     for (int i = 0; i < 64; ++i) s.add_histogram(0);
-    panel.set(&s, false);
+    panel.set(&s, -1);
     const auto text = [&panel] { return panel.findChild<Details*>()->toPlainText(); };
     QVERIFY2(text().contains(QStringLiteral("none of 6")) && !text().contains(QStringLiteral("Mean")), qPrintable(text()));
     s.set_nan(5);
     s.set_mean(2);
-    panel.set(&s, false);
-    QVERIFY2(text().contains(QStringLiteral("Mean")), qPrintable(text()));
+    panel.set(&s, -1);
+    QVERIFY2(text().contains(QStringLiteral("Mean")) && !text().contains(QStringLiteral("of step")), qPrintable(text()));
+    panel.set(&s, 1234);  // of another step than the one that is shown
+    QVERIFY2(text().contains(QStringLiteral("of step 1,234")), qPrintable(text()));
   }
 
   void theSliceIsNotCutInANarrowPanel() {

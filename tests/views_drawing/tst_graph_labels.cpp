@@ -315,6 +315,36 @@ class GraphLabelsTest : public QObject {
     QVERIFY(tried > 3);
   }
 
+  // From the features that come in to those that go out, however the weight is stored.
+  void aProductSaysWhatItMakesOfWhat() {
+    snapshot::Graph graph;
+    auto* weight = graph.add_values();
+    weight->set_id(0);
+    weight->set_role(snapshot::INITIALIZER);
+    weight->add_dims("10");
+    weight->add_dims("128");
+    auto* node = graph.add_nodes();
+    node->set_op("Gemm");
+    node->set_name("head/Gemm");
+    node->add_inputs(-1);
+    node->add_inputs(0);
+    node->set_phase(snapshot::FORWARD);
+    const auto sub = [&graph] {
+      const auto model = GraphModel::make(GraphSnapshot::make(graph), std::atomic<bool>(false));
+      GraphLabels labels(model);
+      for (int i = 0; i < model->size(); ++i)
+        if (model->node(i)) return labels.sub(i);
+      return QString();
+    };
+    QVERIFY2(sub().contains(QStringLiteral("10 → 128")), qPrintable(sub()));
+    auto* transposed = node->add_attributes();
+    transposed->set_name("transB");
+    transposed->set_text("1");
+    QVERIFY2(sub().contains(QStringLiteral("128 → 10")), qPrintable(sub()));
+    transposed->set_text("0");
+    QVERIFY2(sub().contains(QStringLiteral("10 → 128")), qPrintable(sub()));
+  }
+
   void titlesOfOperatorsFitTheirBoxes() {
     TextCache title(sceneFont(12, QFont::Medium));
     // What stands in the lanes of weight gradients and optimizers, with the stripe before it.

@@ -16,6 +16,7 @@
 #include "views/batch/picture_grid.h"
 #include "views/common/details.h"
 #include "views/common/findings.h"
+#include "views/common/format.h"
 #include "views/common/row_table.h"
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
@@ -285,6 +286,27 @@ class JourneyTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // Another model in place of one that is running: the run ends when the person says so.
+  void aRunIsNotEndedWithoutAWord() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const QString model = w->session().modelPath();
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().series().size() >= 3; }));
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_look"))->click(); });
+    QVERIFY2(w->notice().text().contains(QStringLiteral("is running, at step")), qPrintable(w->notice().text()));
+    const std::size_t steps = w->store().series().size();
+    QVERIFY(w.loop().wait([&] { return w->store().series().size() > steps; }));
+    QVERIFY(w->session().running() && w->session().modelPath() == model);
+    w.picture(QStringLiteral("look-while-running"));
+    w.loop().act([&] { w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->session().modelPath() == bundledModels()[1].model && w->store().graph(); }));
+    QVERIFY(!w->session().built());
+    QVERIFY_LOOP(w);
+  }
+
   // The reason stands beside the field at fault; what was built before is there again, where it was.
   void aBuildThatFailsComesBackToItsField() {
     WindowDriver w({1600, 1000});
@@ -512,9 +534,16 @@ class JourneyTest : public QObject {
     // At full speed with a goal it is named.
     w.loop().act([&] { w->session().train(100'000); });
     QVERIFY(w.loop().wait([&] { return where->text().contains(QStringLiteral(" of ")); }));
+    QVERIFY2(where->text().contains(QStringLiteral("Full speed")), qPrintable(where->text()));
+    const auto* note = w->findChild<QLabel*>(QStringLiteral("status_note"));
     w.loop().act([&] { run->trigger(); });
     QVERIFY(w.settled());
     QVERIFY(!w->session().running());
+    QCOMPARE(note->text(), QStringLiteral("Paused"));
+    // The loss beside the next step says that it is of the one before.
+    const auto* loss = w->findChild<QLabel*>(QStringLiteral("status_loss"));
+    const std::int64_t next = w->store().position().step();
+    QVERIFY2(loss->text().endsWith(QStringLiteral(" of step %1").arg(format::count(next - 1))), qPrintable(loss->text()));
     QVERIFY_LOOP(w);
   }
 

@@ -2,6 +2,7 @@
 #include "views/graph/graph_labels.h"
 
 #include <QStringList>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -25,6 +26,12 @@ QString typeMark(const std::string& dtype) {
   if (dtype == "bfloat16") return QStringLiteral(" bf16");
   if (dtype == "float16") return QStringLiteral(" fp16");
   return ' ' + format::visible(dtype);
+}
+
+// Of a Gemm whose weight is stored as PyTorch stores it: outputs × inputs.
+bool isTransposed(const snapshot::Node& node) {
+  return std::any_of(node.attributes().begin(), node.attributes().end(),
+                     [](const snapshot::Attribute& a) { return a.name() == "transB" && a.text() != "0"; });
 }
 
 }  // namespace
@@ -97,7 +104,8 @@ QString GraphLabels::makeSub(int modelNode) const {
   if (node->phase() == snapshot::FORWARD && (node->op() == "MatMul" || node->op() == "Gemm") && node->inputs_size() > 1) {
     const snapshot::Value* weight = graph.value(node->inputs(1));
     if (weight != nullptr && weight->role() == snapshot::INITIALIZER && weight->dims_size() == 2) {
-      text += QStringLiteral("  %1 → %2").arg(format::visible(weight->dims(0)), format::visible(weight->dims(1)));
+      const int from = isTransposed(*node) ? 1 : 0;
+      text += QStringLiteral("  %1 → %2").arg(format::visible(weight->dims(from)), format::visible(weight->dims(1 - from)));
     }
   }
   return text;

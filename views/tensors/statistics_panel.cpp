@@ -28,34 +28,42 @@ QString StatisticsPanel::first() const {
          Details::command(QStringLiteral("first"), QStringLiteral("first at [%1]").arg(index.join(QStringLiteral(", "))));
 }
 
-void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old, const TensorPtr& tensor) {
+void StatisticsPanel::set(const snapshot::TensorStatistics* s, std::int64_t otherStep, const TensorPtr& tensor) {
   firstNotFinite_.clear();
   if (tensor) firstNotFinite_.assign(tensor->first_not_finite().begin(), tensor->first_not_finite().end());
-  histogram_->set(s ? std::optional(*s) : std::nullopt, old);
+  histogram_->set(s ? std::optional(*s) : std::nullopt, otherStep >= 0);
   setVisible(s != nullptr);
   if (!s) return;
   const Tokens& t = Tokens::current();
   text_->begin();
+  // Numbers of another step say whose they are, and stand back.
+  const auto shown = [otherStep](const QString& text) {
+    return otherStep >= 0 ? Details::quiet(text) : Details::text(text);
+  };
+  if (otherStep >= 0)
+    text_->row(QStringLiteral("Statistics"), Details::text(QStringLiteral("of step %1").arg(format::count(otherStep))) +
+                                                 Details::quiet(QStringLiteral("  not the present one")));
   if (s->count() > 0 && s->nan() + s->inf() >= s->count()) {
     text_->row(QStringLiteral("Finite"),
                Details::coloured(QStringLiteral("none of %1").arg(format::count(s->count())), t.number));
   } else {
-    text_->row(QStringLiteral("Minimum"), Details::text(format::number(s->min())));
-    text_->row(QStringLiteral("Maximum"), Details::text(format::number(s->max())));
+    text_->row(QStringLiteral("Minimum"), shown(format::number(s->min())));
+    text_->row(QStringLiteral("Maximum"), shown(format::number(s->max())));
     text_->row(QStringLiteral("Mean ± std"),
-               Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
-    text_->row(QStringLiteral("Norm"), Details::text(format::number(s->norm())));
+               shown(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
+    text_->row(QStringLiteral("Norm"), shown(format::number(s->norm())));
   }
   const auto share = [s](std::int64_t n) {
     return n == 0 ? QString()
                   : Details::quiet(QStringLiteral("  ") +
                                    format::percent(static_cast<double>(n), static_cast<double>(s->count())));
   };
-  text_->row(QStringLiteral("Zeros, negative"), Details::text(format::count(s->zeros())) + share(s->zeros()) +
-                                                    Details::text(QStringLiteral(", ") + format::count(s->negative())) +
+  text_->row(QStringLiteral("Zeros, negative"), shown(format::count(s->zeros())) + share(s->zeros()) +
+                                                    shown(QStringLiteral(", ") + format::count(s->negative())) +
                                                     share(s->negative()));
   if (s->nan() == 0 && s->inf() == 0) {
-    text_->row(QStringLiteral("NaN, Inf"), Details::coloured(QStringLiteral("none"), t.ok));
+    text_->row(QStringLiteral("NaN, Inf"),
+               otherStep >= 0 ? shown(QStringLiteral("none")) : Details::coloured(QStringLiteral("none"), t.ok));
   } else {
     text_->row(
         QStringLiteral("NaN, Inf"),

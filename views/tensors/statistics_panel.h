@@ -13,9 +13,9 @@ class StatisticsPanel : public QWidget {
 
  public:
   explicit StatisticsPanel(QWidget* parent = nullptr);
-  // Hidden while there are none. `old`: of contents that an earlier step computed. `tensor` says where the first element
-  // that is not finite stands; nullptr: nobody knows.
-  void set(const snapshot::TensorStatistics* statistics, bool old, const TensorPtr& tensor = nullptr);
+  // Hidden while there are none. `otherStep`: the step that they are of where that is not the present one; -1. `tensor` says
+  // where the first element that is not finite stands; nullptr: nobody knows.
+  void set(const snapshot::TensorStatistics* statistics, std::int64_t otherStep, const TensorPtr& tensor = nullptr);
 
  signals:
   void clampChanged(double low, double high);  // the part of the range that the handles leave

@@ -224,7 +224,8 @@ void TensorsView::refresh() {
   elements_->setValue(value_, dims());
   if (unfolded) fetch();
   facts_->showValue(value_);
-  statistics_->set(store().statistics(value_), tensor && !tensor->current(), tensor);
+  const std::int64_t step = store().statisticsStep(value_);
+  statistics_->set(store().statistics(value_), step == store().presentStep() ? -1 : step, tensor);
   elements_->refresh();
 }
 

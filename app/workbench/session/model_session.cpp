@@ -63,7 +63,7 @@ void ModelSession::workerDied(const QString& reason) {
 }
 
 void ModelSession::becameIdle() {
-  if (!link_.busy() && !run_.on) run_.fullSpeed = run_.everyValue = run_.interrupted = false;
+  if (!link_.busy() && !run_.on) run_.fullSpeed = run_.everyValue = run_.paused = run_.interrupted = false;
   desires_.becameIdle();
   rewind_.becameIdle();
   model_.becameIdle();

@@ -39,7 +39,9 @@ class ModelSession : public QObject {
   bool stepping() const { return stepper_.moving(); }  // a move by hand runs: others wait for their turn
   bool working() const { return link_.working(); }     // anything runs that pause() ends
   // The step that a run ends before; 0: it runs until something stops it.
-  std::int64_t goal() const { return run_.on && run_.fullSpeed && !run_.everyValue ? run_.goal.value_or(0) : 0; }
+  std::int64_t goal() const { return atFullSpeed() ? run_.goal.value_or(0) : 0; }
+  // Without a look at any value: only records are kept.
+  bool atFullSpeed() const { return run_.on && run_.fullSpeed && !run_.everyValue; }
   bool comingBack() const { return recovery_.comingBack(); }
   bool edited() const { return !edits_.all().empty(); }  // values were set by hand in this session
 

@@ -51,7 +51,7 @@ void SessionLink::move(snapshot::Request request, const QString& what, Then then
 
 void SessionLink::ended(const Delivery& d, const snapshot::Position& before, const Then& then, const Then& failed,
                         const Refused& refused) {
-  const bool wrong = d.response->has_error(), running = run_.on;
+  const bool wrong = d.response->has_error(), running = run_.on || run_.paused;
   if (wrong) {
     run_.interrupted = run_.interrupted && d.response->error().code() == "cancelled";
     run_.on = run_.on && run_.interrupted;

@@ -35,6 +35,7 @@ struct RunNow {
   bool on = false;
   bool fullSpeed = false;
   bool everyValue = false;           // at full speed, and every value is looked at
+  bool paused = false;               // a person ended it: what it asked for last is cancelled
   bool interrupted = false;          // it is cancelled to send options, and goes on
   std::optional<std::int64_t> goal;  // up to this step at full speed; stays when the worker dies, to go on
 };

@@ -164,7 +164,7 @@ void SessionTrainer::trainOn(std::int64_t goal) {
 
 void SessionTrainer::pause() {
   ++pauses_;
-  run_.on = false;
+  run_.paused = std::exchange(run_.on, false);
   run_.goal.reset();
   parts_.stepper.dropWaiting();
   emit session_.busyChanged();
