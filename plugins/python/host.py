@@ -6,6 +6,7 @@ File descriptors: 3 shared memory, 4 socket of messages, 5 pipe whose end says t
     D<json>                 defines a node; the answer is its number
     R<u32 id><u64 seed>     runs it
     F<u32 id>               forgets it
+    S<json>                 shapes of the results of such a node, of a run on meta tensors: of each its rank and extents
     L                       what is kept between runs, for people: nodes, tensors that are alive
 
 An answer is one message: "+" and a text, or "-" and what is wrong.
@@ -100,26 +101,12 @@ def function(file, module, name):
     return found.apply
 
 
-class Node:
-    def __init__(self, memory, definition):
-        self.call_name = definition["call"]
-        self.arguments, self.backward, self.wanted = definition["arguments"], definition["backward"], definition["wanted"]
-        self.arriving, self.threads = definition["arriving"], definition["threads"]
-        self.fresh = True
-        self.inputs = [self.tensor(memory, *part) for part in definition["inputs"]]
-        self.outputs = [self.tensor(memory, *part) for part in definition["outputs"]]
-        self.callable = operator(self.call_name) if definition["kind"] == "aten" else function(definition["file"], definition["module"], self.call_name)
-        # A function may write into what it gets: into shared memory where no gradient is asked for, else into a copy.
-        self.copies = definition["kind"] != "aten" or self.call_name.partition(".")[0].endswith("_")
+class Called:
+    """An operator or a function with its arguments."""
 
-    @staticmethod
-    def tensor(memory, kind, shape, offset):
-        if kind not in TYPES:
-            raise ValueError(f"element type {kind}: torch has none such")
-        dtype, count = getattr(torch, TYPES[kind]), 1
-        for extent in shape:
-            count *= extent
-        return torch.frombuffer(memory, dtype=dtype, count=count, offset=offset).view(shape) if count else torch.empty(shape, dtype=dtype)
+    def __init__(self, definition):
+        self.call_name, self.arguments = definition["call"], definition["arguments"]
+        self.callable = operator(self.call_name) if definition["kind"] == "aten" else function(definition["file"], definition["module"], self.call_name)
 
     def built(self, argument, tensors):
         if "tensor" in argument:
@@ -141,6 +128,37 @@ class Node:
             if part is not None and not isinstance(part, torch.Tensor):
                 raise TypeError(f"result {i} is a {type(part).__name__}; expected a tensor")
         return result
+
+
+def shapes(definition):
+    """Of the results, for inputs of these types and shapes. Values are not known: what reads them raises."""
+    tensors = [torch.empty(shape, dtype=getattr(torch, TYPES[kind]), device="meta") for kind, shape in definition["inputs"]]
+    with torch.no_grad():
+        results = Called(definition).called(tensors)
+    if any(r is None for r in results):
+        raise TypeError("a result is None")
+    return " ".join(str(number) for r in results for number in (r.dim(), *r.shape))
+
+
+class Node(Called):
+    def __init__(self, memory, definition):
+        super().__init__(definition)
+        self.backward, self.wanted = definition["backward"], definition["wanted"]
+        self.arriving, self.threads = definition["arriving"], definition["threads"]
+        self.fresh = True
+        self.inputs = [self.tensor(memory, *part) for part in definition["inputs"]]
+        self.outputs = [self.tensor(memory, *part) for part in definition["outputs"]]
+        # A function may write into what it gets: into shared memory where no gradient is asked for, else into a copy.
+        self.copies = definition["kind"] != "aten" or self.call_name.partition(".")[0].endswith("_")
+
+    @staticmethod
+    def tensor(memory, kind, shape, offset):
+        if kind not in TYPES:
+            raise ValueError(f"element type {kind}: torch has none such")
+        dtype, count = getattr(torch, TYPES[kind]), 1
+        for extent in shape:
+            count *= extent
+        return torch.frombuffer(memory, dtype=dtype, count=count, offset=offset).view(shape) if count else torch.empty(shape, dtype=dtype)
 
     def put(self, i, found, what):
         expected = self.outputs[i]
@@ -243,6 +261,11 @@ class Host:
         if kind == b"D":
             try:
                 return "+" + self.define(request[1:].decode())
+            except Exception as error:  # noqa: BLE001
+                return "-" + words(error)
+        if kind == b"S":
+            try:
+                return "+" + shapes(json.loads(request[1:].decode()))
             except Exception as error:  # noqa: BLE001
                 return "-" + words(error)
         if kind == b"F":

@@ -64,17 +64,24 @@ HostProcess::~HostProcess() {
   closeFile(memory_);
 }
 
+bool HostProcess::share() {
+  if (base_ != nullptr) return true;
+  memory_ = ::memfd_create("stepscope python", MFD_CLOEXEC);
+  void* const mapped = memory_ < 0
+                           ? MAP_FAILED
+                           : ::mmap(nullptr, kMostMemory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_, 0);
+  if (mapped == MAP_FAILED) {
+    closeFile(memory_);
+    return false;
+  }
+  base_ = static_cast<std::byte*>(mapped);
+  return true;
+}
+
 std::size_t HostProcess::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::size_t wanted = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  if (base_ == nullptr) {
-    memory_ = ::memfd_create("stepscope python", MFD_CLOEXEC);
-    void* const mapped = memory_ < 0
-                             ? MAP_FAILED
-                             : ::mmap(nullptr, kMostMemory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_, 0);
-    if (mapped == MAP_FAILED) return SIZE_MAX;
-    base_ = static_cast<std::byte*>(mapped);
-  }
+  if (!share()) return SIZE_MAX;
   std::size_t offset = 0;
   for (const auto& [begin, taken] : blocks_) {
     if (begin - offset >= wanted) break;
@@ -147,6 +154,7 @@ std::string HostProcess::ask(const void* request, std::size_t bytes, std::string
 
 std::string HostProcess::start() {
   if (running_) return "";
+  if (!share()) return "no shared memory for the operands of Python";
   int ends[2], pipeEnds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::strerror(errno);
   if (::pipe2(pipeEnds, O_CLOEXEC) != 0) {
@@ -209,6 +217,13 @@ std::string HostProcess::run(Known& node, const std::string& definition, std::ui
   std::memcpy(request + 5, &seed, 8);
   std::string answer;  // of a run that is well: empty
   return ask(request, sizeof(request), answer);
+}
+
+std::string HostProcess::shapes(const std::string& request, std::string& answer) {
+  const std::lock_guard lock(mutex_);
+  if (std::string wrong = start(); !wrong.empty()) return wrong;
+  const std::string message = "S" + request;
+  return ask(message.data(), message.size(), answer);
 }
 
 void HostProcess::forget(const Known& node) {

@@ -36,10 +36,15 @@ class HostProcess {
   std::string define(Known& node, const std::string& definition);
   void forget(const Known& node);
 
+  // Shapes of the results of what `request` describes (JSON), of a run on meta tensors: of each its rank and extents. Errors
+  // likewise.
+  std::string shapes(const std::string& request, std::string& answer);
+
   ~HostProcess();
 
  private:
   HostProcess() = default;
+  bool share();  // maps the memory, once
   std::string start();
   std::string ask(const void* request, std::size_t bytes, std::string& answer);
   std::string defineLocked(Known& node, const std::string& definition);

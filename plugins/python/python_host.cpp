@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plugin: ops Aten, Function and Gradient of domain stepscope.python, whose kernels copy operands into shared memory and
-// let the child process compute (host_process.h). A node says itself what its results are: attributes `types` (ONNX
-// numbers), `ranks` and `shapes` (all extents, one after another), as the capture saw them.
+// let the child process compute (host_process.h).
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -13,42 +11,16 @@
 
 #include "plugins/abi/stepscope_plugin.h"
 #include "plugins/python/host_process.h"
+#include "plugins/python/shape_rules.h"
 
 namespace {
 
 using stepscope::python::HostProcess;
+using stepscope::python::inferGradient;
+using stepscope::python::inferResults;
+using stepscope::python::quoted;
 
 constexpr const char* kDomain = "stepscope.python";
-
-// ---------------------------------------------------------------------------------------------------------------- shapes
-
-ssp_status inferResults(const ssp_op*, ssp_shape_context* c) {
-  const ssp_attr *types = c->attr(c, "types"), *ranks = c->attr(c, "ranks"), *shapes = c->attr(c, "shapes");
-  if (types->count != c->output_count || ranks->count != c->output_count)
-    return c->fail(c, "attributes types and ranks: their number; expected one of each per result");
-  std::uint64_t next = 0;
-  for (std::uint32_t o = 0; o < c->output_count; ++o) {
-    if (ranks->ints[o] < 0 || next + static_cast<std::uint64_t>(ranks->ints[o]) > shapes->count)
-      return c->fail(c, "attribute shapes: too few extents for the ranks");
-    std::vector<ssp_dim> dims;
-    for (std::int64_t axis = 0; axis < ranks->ints[o]; ++axis) dims.push_back(c->number(c, shapes->ints[next++]));
-    if (c->has_output(c, o))
-      c->set_output(c, o, static_cast<std::int32_t>(types->ints[o]), static_cast<std::int32_t>(dims.size()), dims.data());
-  }
-  return SSP_OK;
-}
-
-ssp_status inferGradient(const ssp_op*, ssp_shape_context* c) {
-  const ssp_attr *wanted = c->attr(c, "wanted"), *arriving = c->attr(c, "arriving");
-  if (wanted->count != c->output_count) return c->fail(c, "attribute wanted: its number; expected one input per result");
-  for (std::uint32_t o = 0; o < c->output_count; ++o) {
-    const std::int64_t input = wanted->ints[o] + static_cast<std::int64_t>(arriving->count);
-    if (wanted->ints[o] < 0 || input >= static_cast<std::int64_t>(c->input_count))
-      return c->fail(c, "attribute wanted: no such input");
-    c->set_output_like(c, o, static_cast<std::uint32_t>(input));
-  }
-  return SSP_OK;
-}
 
 // -------------------------------------------------------------------------------------------------------------- gradient
 
@@ -107,21 +79,6 @@ std::size_t bytesOf(const ssp_operand& operand) {
   }
   for (std::uint32_t axis = 0; axis < operand.rank; ++axis) width *= static_cast<std::size_t>(operand.dims[axis]);
   return width;
-}
-
-std::string quoted(const char* text) {
-  std::string json = "\"";
-  for (const char* c = text; *c != '\0'; ++c) {
-    if (static_cast<unsigned char>(*c) < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(*c)));
-      json += code;
-      continue;
-    }
-    if (*c == '"' || *c == '\\') json += '\\';
-    json += *c;
-  }
-  return json + "\"";
 }
 
 std::string listed(const ssp_attr* attr) {
@@ -229,7 +186,8 @@ constexpr ssp_attr_info kForward[] = {
     attribute("call", SSP_ATTR_STRING, true),        attribute("arguments", SSP_ATTR_STRING, true),
     attribute("types", SSP_ATTR_INTS, true),         attribute("ranks", SSP_ATTR_INTS, true),
     attribute("shapes", SSP_ATTR_INTS, false),       attribute("file", SSP_ATTR_STRING, false, ""),
-    attribute("module", SSP_ATTR_STRING, false, ""),
+    attribute("module", SSP_ATTR_STRING, false, ""), attribute("input_ranks", SSP_ATTR_INTS, false),
+    attribute("input_shapes", SSP_ATTR_INTS, false),
 };
 constexpr ssp_attr_info kBackward[] = {
     attribute("call", SSP_ATTR_STRING, true),        attribute("arguments", SSP_ATTR_STRING, true),

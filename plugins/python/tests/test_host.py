@@ -32,9 +32,12 @@ X = [{"tensor": 0}]
 FLOAT, INT64 = 1, 7
 
 
-def call(op, name, arguments=X, inputs=("w",), results=((FLOAT, (2, 5)),), file=str(HERE / "misbehaving.py")):
+def call(op, name, arguments=X, inputs=("w",), results=((FLOAT, (2, 5)),), file=str(HERE / "misbehaving.py"), captured=None):
+    """`captured`: extents of the one input when it was captured, where they count."""
     names = ["y"] + [f"y{i}" for i in range(1, len(results))]
     more = {"file": file} if op == "Function" else {}
+    if captured:
+        more.update(input_ranks=[len(captured)], input_shapes=list(captured))
     return helper.make_node(
         op, list(inputs), names, domain="stepscope.python", call=name, arguments=json.dumps(arguments), types=[kind for kind, _ in results],
         ranks=[len(shape) for _, shape in results], shapes=[e for _, shape in results for e in shape], **more,
@@ -59,6 +62,9 @@ GOOD = {
     "prints": (function("Prints"), 3 * W),
     "leaks": (function("Leaks"), 3 * W),
     "operator": (call("Aten", "aten::atan.default"), 1 / (1 + W * W)),
+    "same_extents": (function("WithNumPy", captured=(2, 5)), 3 * W),
+    "other_extents": (function("Plain", captured=(7, 5), results=((FLOAT, (7, 5)),)), 3 * W),
+    "operator_of_other_extents": (call("Aten", "aten::atan.default", captured=(7, 5), results=((FLOAT, (7, 5)),)), 1 / (1 + W * W)),
     "random_operator": (call("Aten", "aten::dropout.default", [{"tensor": 0}, {"value": 0.5}, {"value": True}]), None),
 }
 BAD = {
@@ -77,6 +83,11 @@ BAD = {
     "no_file": (function("Plain", file="/nowhere/f.py"), "file '/nowhere/f.py': not found"),
     "no_operator": (call("Aten", "aten::nonsense.default"), "operator 'aten::nonsense.default': torch"),
     "other_code": (call("Aten", "os::system.default"), "operator 'os::system.default': not one that this host runs"),
+    "other_extents_numpy": (
+        function("WithNumPy", captured=(7, 5), results=((FLOAT, (7, 5)),)),
+        "WithNumPy: its inputs are [2, 5]; expected those of the capture, [7, 5] with results [7, 5], or one that runs on meta tensors: TypeError:",
+    ),
+    "other_rank": (function("OtherRank", captured=(7, 5), results=((FLOAT, (7, 5)),)), "OtherRank: its inputs are [2, 5]; expected those of the capture, [7, 5] with results [7, 5], or one that runs on meta tensors: result 0 is [10]"),
     "few_results": (call("Aten", "aten::atan.default", results=((FLOAT, (2, 5)), (FLOAT, (2, 5)))), "1 results; expected 2"),
 }
 

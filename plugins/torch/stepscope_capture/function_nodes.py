@@ -12,7 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from stepscope_capture.function_source import source_of
-from stepscope_capture.host_nodes import DOMAIN, ONNX_TYPES, CannotKeep, result_attributes
+from stepscope_capture.host_nodes import DOMAIN, ONNX_TYPES, CannotKeep, input_attributes, result_attributes
 from stepscope_capture.markers import apart
 
 __all__ = ["Call", "CannotKeep", "Seen", "hosted", "watching"]
@@ -158,6 +158,7 @@ def hosted(function, mode, args, seen, grad):
     arguments = [_entry(a, tensors) for a in args]
     kinds = [(ONNX_TYPES.get(dtype), shape) for dtype, shape, _ in seen.results]
     attributes = {**source_of(function, mode.functions.sources), "arguments": json.dumps(arguments), **result_attributes(function.__qualname__, kinds)}
+    attributes.update(input_attributes([[int(extent) for extent in t.shape] for t in tensors]))
     kinds = [part[:2] for part in seen.results]
     with torch.set_grad_enabled(grad):
         results = list(mode.markers.hosted(f"{DOMAIN}::Function", tensors, attributes, kinds, lambda *values: _computed(function, arguments, values)))

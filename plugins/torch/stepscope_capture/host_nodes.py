@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that neither an exporter nor the engine has: kept as nodes stepscope.python.Aten, which the plugin python_host runs with torch.
 
-A node names the operator with its overload, its arguments in order (JSON), and types and extents of its results as they were when it was captured.
+A node names the operator with its overload, its arguments in order (JSON), types and extents of its results as they were when it was captured, and the extents of its inputs.
 """
 
 import json
@@ -75,6 +75,13 @@ def result_attributes(name, parts):
     return {"types": [kind for kind, _ in parts], "ranks": [len(shape) for _, shape in parts], "shapes": [e for _, shape in parts for e in shape]}
 
 
+def input_attributes(shapes):
+    """Extents of the inputs, of which the results are; nothing where the exporter does not know them."""
+    if any(shape is None or any(not isinstance(e, int) for e in shape) for shape in shapes):
+        return {}
+    return {"input_ranks": [len(shape) for shape in shapes], "input_shapes": [e for shape in shapes for e in shape]}
+
+
 def _named(argument, entry):
     """Arguments behind the star of a schema are passed by name."""
     return {"name": argument.name, **entry} if argument.kwarg_only else entry
@@ -143,16 +150,18 @@ def torchscript_symbolic(name):
     """For torch.onnx.register_custom_op_symbolic."""
 
     def symbolic(graph, *args):
-        schema, arguments, inputs = _traced_schema(name, args), [], []
-        for argument, value in zip(schema.arguments, args):
+        schema, arguments, inputs, traced = _traced_schema(name, args), [], [], []
+        for argument, value, before in zip(schema.arguments, args, graph.original_node.inputs()):
             kind = str(argument.type)
             if kind in ("Tensor", "Optional[Tensor]") and not value.node().mustBeNone():
                 arguments.append(_named(argument, {"tensor": len(inputs)}))
                 inputs.append(value)
+                traced.append(before)
             elif kind == "List[Tensor]" and value.node().kind() == "prim::ListConstruct":
                 parts = list(value.node().inputs())
                 arguments.append({"tensors": list(range(len(inputs), len(inputs) + len(parts)))})
                 inputs += parts
+                traced += before.node().inputs()
             else:
                 literal = _constant(value)
                 convert = _CONVERT.get(kind.removeprefix("Optional[").rstrip("]"))
@@ -163,7 +172,8 @@ def torchscript_symbolic(name):
             if kind.kind() != "TensorType" or kind.dtype() not in ONNX_TYPES:
                 raise CannotKeep(f"aten::{name}: a result of type {kind}")
             results.append((ONNX_TYPES[kind.dtype()], kind.sizes()))
-        named = {**_attributes(schema, arguments), **result_attributes(name, results)}
+        shapes = [value.type().sizes() if value.type().kind() == "TensorType" else None for value in traced]
+        named = {**_attributes(schema, arguments), **result_attributes(name, results), **input_attributes(shapes)}
         named = {f"{key}_{'s' if isinstance(value, str) else 'i'}": value for key, value in named.items() if value != []}
         made = graph.op(f"{DOMAIN}::Aten", *inputs, outputs=len(results), **named)
         for value, output in zip(made if isinstance(made, tuple) else (made,), graph.original_node.outputs()):
@@ -231,7 +241,8 @@ def write_results(graph):
             parts.append((None if value.dtype is None else int(value.dtype), shape))
         from onnxscript import ir
 
-        for key, numbers in result_attributes(node.name, parts).items():
+        inputs = [None if value is None or value.shape is None else [e if isinstance(e, int) else None for e in value.shape] for value in node.inputs]
+        for key, numbers in {**result_attributes(node.name, parts), **input_attributes(inputs)}.items():
             node.attributes[key] = ir.AttrInt64s(key, numbers)
 
 
