@@ -24,17 +24,19 @@ class DataDependence(TorchFunctionMode):
     def __init__(self, changed):
         super().__init__()
         self.reads, self.inside = [], 0
+        self.by = {}  # place → module, and the function of torch that reads
+        self.nested = []  # places where something is computed of a nested tensor
         self.reads_of_state = []  # places where it reads what is computed from `changed`: state that the pass itself writes
         self._of_state = {id(t): t for t in changed}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        leaves = pytree.tree_leaves((args, kwargs))
+        if not self.nested and any(isinstance(t, torch.Tensor) and t.is_nested for t in leaves):
+            self.nested.append(self._place())
         result = func(*args, **(kwargs or {}))
-        of_state = any(id(t) in self._of_state for t in pytree.tree_leaves((args, kwargs)))
+        of_state = any(id(t) in self._of_state for t in leaves)
         if getattr(func, "__name__", "") in READS and not self.inside:
-            frame = sys._getframe(1)
-            while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
-                frame = frame.f_back
-            place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+            place = self._place()
             kept = result.copy() if isinstance(result, np.ndarray) else result
             self.reads.append((place, kept))
             if of_state:
@@ -42,6 +44,23 @@ class DataDependence(TorchFunctionMode):
         elif of_state:
             self._of_state.update({id(t): t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)})
         return result
+
+    def _place(self):
+        """The line of the user's code that is being run."""
+        frame, function = sys._getframe(2), ""
+        while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, torch.nn.RNNBase):  # of other input it reads nothing
+                function = f"{type(owner).__name__} of a packed sequence"
+            elif not function and not frame.f_code.co_name.startswith("_"):
+                function = frame.f_code.co_name
+            frame = frame.f_back
+        if frame is None:
+            return ""
+        place, names = f"{frame.f_code.co_filename}:{frame.f_lineno}", frame.f_code.co_varnames
+        owner = frame.f_locals.get(names[0]) if names else None
+        self.by.setdefault(place, (type(owner).__name__ if isinstance(owner, torch.nn.Module) else "", function))
+        return place
 
 
 def _differ(a, b):

@@ -109,8 +109,17 @@ def train_batch_norms(proto, module):
         owner = modules.get(node.input[3].rpartition(".")[0])
         if owner is None or not owner.training:
             continue
+        _forget_updates(proto, node.input[3:5])
         node.attribute.append(onnx.helper.make_attribute("training_mode", 1))
         node.output.extend(f"{node.output[0]}_running_{statistic}" for statistic in ("mean", "var"))
+
+
+def _forget_updates(proto, names):
+    """The exporter's own next contents of statistics, which are those of before: the training form writes them."""
+    numbers = {p.key.rpartition(".")[0] for p in proto.metadata_props if p.key.endswith(".state") and p.value in names}
+    left = [p for p in proto.metadata_props if p.key.rpartition(".")[0] not in numbers]
+    del proto.metadata_props[:]
+    proto.metadata_props.extend(left)
 
 
 def name_by_model(proto, module):

@@ -11,6 +11,7 @@ from torch import nn
 from stepscope_capture import host_nodes
 from stepscope_capture.batches import LOSS, Unfit
 from stepscope_capture.exact import exact_functions
+from stepscope_capture.extents import NumbersOfExtents
 from stepscope_capture.functions import traced_functions
 from stepscope_capture.gradients import WrittenOut, asks, watched_gradients
 from stepscope_capture.golden import WithoutDropout
@@ -64,18 +65,18 @@ class _Told:
     """Notes of the newest pass; torch.export puts lists back that a pass changes."""
 
     def __init__(self):
-        self.notes = []
+        self.notes, self.numbers = [], []
 
 
 class _Traced(nn.Module):
     """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
 
-    def __init__(self, module, exporter, changed, functions, writes_gradients=False):
+    def __init__(self, module, exporter, changed, functions, writes_gradients=False, any_extents=False):
         super().__init__()
         # Parameters and buffers keep the names that they have in `module`.
         self.model, self._loss_fn = module.model, module._loss_fn  # a function has no loss
         self._whole, self._markers, self._changed, self._told = [module], Markers(exporter, writes_gradients), changed, _Told()
-        self._hooks, self._functions = hooks_of(self), functions
+        self._hooks, self._functions, self._any_extents = hooks_of(self), functions, any_extents
         self._plain = [(vars(layer), {k: v for k, v in vars(layer).items() if type(v) in _PLAIN}) for layer in module.modules()]
         keep_module_hooks(module, KeepMeaning.tracing)
 
@@ -83,16 +84,22 @@ class _Traced(nn.Module):
     def notes(self):
         return self._told.notes
 
+    @property
+    def numbers_of_extents(self):
+        """Lines where Python makes numbers of extents that have symbols."""
+        return self._told.numbers
+
     def forward(self, *values):
         for attributes, plain in self._plain:  # an exporter may run the pass more than once, and each is the first one
             attributes.update(plain)
         mode = KeepMeaning(self._markers, state_of(self), self._functions, self._changed)
-        with traced_functions(mode), exact_functions(), watched_gradients(), mode:
+        numbers = NumbersOfExtents()
+        with traced_functions(mode), exact_functions(), watched_gradients(), mode, numbers if self._any_extents else contextlib.nullcontext():
             mode.hook_parameters(self._hooks)
             loss = self._whole[0](*values)
             after = state_of(self)
             following = [mode.next_of(after[name]) for name in self._changed]
-        self._told.notes = list(mode.notes)
+        self._told.notes, self._told.numbers = list(mode.notes), numbers.places
         return (*(loss if isinstance(loss, tuple) else (loss,)), *following) if following else loss
 
 
@@ -153,9 +160,9 @@ def exported(module, changed, functions, row, names, path, exporter, opset, outp
     `axes`: of inputs, by name, that have a symbol instead of an extent (TorchScript)."""
     kept, writes_gradients = host_nodes.inexact(functions.operators) if exporter == "dynamo" else [], False
     while True:
-        traced = _Traced(copied(module), exporter, changed, functions, writes_gradients)
+        traced = _Traced(copied(module), exporter, changed, functions, writes_gradients, bool(axes))
         try:
-            with exportable():
+            with exportable(bool(axes)):
                 if writes_gradients:
                     traced = WrittenOut(traced, row)
                 _export(traced, row, names, path, exporter, opset, kept, outputs, axes)

@@ -63,6 +63,7 @@ class FunctionFile:
     draws: bool  # whether it draws random numbers
     check: object  # path of a file that computes what `expected` has: where it draws, without dropout; None where it draws otherwise
     changed: list  # names of state that the forward pass changes, besides statistics of a batch normalization
+    numbers: list  # lines where Python makes numbers of extents that have symbols
 
 
 def _flat(result):
@@ -126,8 +127,18 @@ def _refuse_reads(module, row, changed):
     decide = [*row, *(p for p in watched.parameters() if p.requires_grad), *(state_of(watched)[name] for name in changed)]
     with both_branches(), DataDependence(decide) as mode, untouched_functions(mode):
         watched(*row)
+    if mode.nested:
+        raise Refused(f"{mode.nested[0]}{_of(mode, mode.nested[0])}: a nested tensor, which the engine has no type for; expected tensors that are padded, with lengths or a mask")
     if mode.reads_of_state:
-        raise Unsettled(f"{mode.reads_of_state[0]}: Python reads a number that arguments, parameters or a state decide (an if, item(), an assert); expected none, since the engine would keep that of one call")
+        place = mode.reads_of_state[0]
+        function = mode.by.get(place, ("", ""))[1]
+        how = f"{function} reads" if function else "Python reads"
+        raise Unsettled(f"{place}{_of(mode, place)}: {how} a number that arguments, parameters or a state decide{'' if function else ' (an if, item(), an assert)'}; expected none, since the engine would keep that of one call")
+
+
+def _of(mode, place):
+    owner = mode.by.get(place, ("", ""))[0]
+    return f" ({owner})" if owner else ""
 
 
 def _refuse_complex(model):
@@ -240,4 +251,4 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
     check = path.with_name("check.onnx") if draws else path
     if draws and not _write_check(proto, check):
         check = None
-    return FunctionFile(path, inputs, outputs, floats, expected, initializers, draws, check, changed)
+    return FunctionFile(path, inputs, outputs, floats, expected, initializers, draws, check, changed, list(traced.numbers_of_extents))

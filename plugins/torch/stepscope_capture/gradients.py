@@ -157,6 +157,8 @@ _WITHOUT_WRITES = {
 class WrittenOut(nn.Module):
     """A traced module as one list of operators. Parameters and buffers keep their names; `traced.exporter` makes markers that outlive it."""
 
+    numbers_of_extents = ()
+
     def __init__(self, traced, row):
         super().__init__()
         from torch.fx.experimental.proxy_tensor import make_fx

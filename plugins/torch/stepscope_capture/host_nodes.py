@@ -260,7 +260,7 @@ def notes(calls):
 
 def draws(call):
     """Whether an operator ("aten::name.overload") draws random numbers; of functions that is seen when they run."""
-    if "::" not in call:
+    if "::" not in call or call.partition(".")[0].endswith("_backward"):  # which gets the mask that was drawn
         return False
     name, _, overload = call.partition("::")[2].partition(".")
     tags = getattr(getattr(torch.ops.aten, name), overload).tags

@@ -112,9 +112,16 @@ def both_branches():
     return mock.patch.object(torch, "cond", _cond)
 
 
+def _in_projection_packed(q, k, v, w, b=None):
+    """Of nn.MultiheadAttention, without the view after which the TorchScript exporter writes extents down."""
+    if q is k and k is v:
+        return tuple(part.contiguous() for part in nn.functional.linear(q, w, b).chunk(3, -1))
+    return tuple(nn.functional.linear(x, *weights) for x, *weights in zip((q, k, v), w.chunk(3), (None,) * 3 if b is None else b.chunk(3)))
+
+
 @contextlib.contextmanager
-def exportable():
-    """PyTorch functions as compositions that exporters keep as they are, while one runs."""
+def exportable(any_extents=False):
+    """PyTorch functions as compositions that exporters keep as they are, while one runs. `any_extents`: of symbols, too."""
     functions = [
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
@@ -124,6 +131,10 @@ def exportable():
         (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
         (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),
     ]
+    if any_extents:
+        functions.append((nn.functional, "_in_projection_packed", _in_projection_packed))
+    if hasattr(nn.functional, "_linear_cross_entropy_chunked_applies"):  # in chunks it is an operator of its own, with the numbers of the whole
+        functions.append((nn.functional, "_linear_cross_entropy_chunked_applies", lambda *_: False))
     with both_branches(), contextlib.ExitStack() as stack:
         for owner, name, function in functions:
             stack.enter_context(mock.patch.object(owner, name, function))

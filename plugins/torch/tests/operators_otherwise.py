@@ -49,7 +49,7 @@ OTHERWISE = {
     **{(f"nn.functional.{name}", "torchscript"): _DRAWS for name in ("alpha_dropout", "dropout2d", "dropout3d")},
     ("unbind_copy", "torchscript"): _LIST,
     ("to_sparse", "torchscript"): _SPARSE,
-    ("to_sparse", "dynamo"): ("refused", "sparse tensors"),
+    ("to_sparse", "dynamo"): _SPARSE,
     **{name: ("not exported", "a real tensor made complex by its method: torch.complex() is taken") for name in ("cfloat", "cdouble", "chalf")},
     ("squeeze.multiple", "torchscript"): ("not exported", "the exporter takes one axis"),
     ("fill", "torchscript"): ("not exported", "an assertion of the exporter"),

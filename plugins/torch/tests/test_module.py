@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stepscope.Module in loops of PyTorch: the same numbers, the same habits, and a reason for what is not taken.
 
-    test_module.py LIBRARY
+    test_module.py LIBRARY [TEST…]
 """
 
 import copy
@@ -14,6 +14,7 @@ import unittest
 import warnings
 
 try:
+    import numpy as np
     import torch
     from torch import nn
 except ImportError:
@@ -42,6 +43,18 @@ class Net(nn.Module):
         hidden = torch.relu(self.norm(self.first(x)))
         logits = self.second(hidden) @ self.words.weight.t()
         return {"logits": logits * (self.scale if double else 1.0), "hidden": (hidden, None), "best": logits.argmax(-1)}
+
+
+class SineOfNumPy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return dy * x.cos()
 
 
 def pair(make=Net, **options):
@@ -593,7 +606,94 @@ class PythonHost(unittest.TestCase):
             Numbers.same_gradients(self, theirs, ours)
 
 
+    def test_other_extents(self):
+        """Of one file where the operator or function runs on meta tensors; else each of its own, with the reason."""
+        folder = pathlib.Path(sys.argv[1]).resolve().parents[1] / "bin"
+        if not (folder / "python_host.so").is_file():
+            self.skipTest(f"no python_host.so in {folder}")
+        os.environ.setdefault("STEPSCOPE_PYTHON", sys.executable)
+
+        class Largest(nn.Linear):
+            def forward(self, x):
+                return super().forward(x).cummax(0).values
+
+        class OfNumPy(nn.Linear):
+            def forward(self, x):
+                return SineOfNumPy.apply(super().forward(x))
+
+        for kind, any_extents, words in ((Largest, 3, ""), (OfNumPy, 1, "SineOfNumPy: its inputs are [7, 3]; expected those of the capture, [5, 3] with results [5, 3]")):
+            theirs, ours = pair(lambda: kind(4, 3), options={"plugin": "python_host", "plugin.path": str(folder)})
+            for batch in (4, 5, 7, 3):
+                x = torch.randn(batch, 4)
+                for model in (theirs, ours):
+                    model.zero_grad()
+                    model(x).square().sum().backward()
+                Numbers.same_gradients(self, theirs, ours)
+            variants = ours.stepscope_report().variants
+            self.assertEqual(sum("any extents" in v.exporter for v in variants), any_extents, ours.stepscope_report())
+            self.assertTrue(not words or words in variants[2].reason, variants[2].reason)
+
+
+class NumbersOfExtents(unittest.TestCase):
+    def test_extents_that_python_makes_numbers_of(self):
+        """A variant each, with the line; attention has one for all."""
+
+        class Loop(nn.Linear):
+            def forward(self, x):
+                h = torch.zeros(x.shape[0], 4)
+                for t in range(x.shape[1]):
+                    h = torch.tanh(super().forward(x[:, t]) + h)
+                return h
+
+        class Attention(nn.MultiheadAttention):
+            def forward(self, x, y):
+                return super().forward(x, x, x)[0] + super().forward(x, y, y)[0] + super().forward(x, y, y * 2)[0]
+
+        reports = {}
+        for make in (lambda: Loop(4, 4), lambda: Attention(4, 2, batch_first=True)):
+            theirs, ours = pair(make)
+            for batch, length in ((2, 3), (2, 5), (3, 5), (3, 4), (4, 6)):
+                inputs = [torch.randn(batch, length, 4), torch.randn(batch, length + 2, 4)][: 1 if isinstance(theirs, Loop) else 2]
+                for model in (theirs, ours):
+                    model.zero_grad()
+                    model(*inputs).square().sum().backward()
+                for name, p in theirs.named_parameters():  # of the keys' biases it is rounding alone
+                    self.assertTrue(torch.allclose(p.grad, ours.get_parameter(name).grad, rtol=1e-3, atol=1e-4), name)
+            reports[type(theirs)] = ours.stepscope_report().variants
+        self.assertRegex(reports[Loop][-1].reason, r"each of them is a variant, since .*test_module.py:\d+ \(Loop\) makes a number of one")
+        self.assertNotIn("any extents", reports[Loop][-1].exporter)
+        self.assertEqual([("any extents" in v.exporter, v.export_ns == 0) for v in reports[Attention][-2:]], [(True, True)] * 2, [str(v) for v in reports[Attention]])
+
+
 class Refusals(unittest.TestCase):
+    def test_nested_and_packed(self):
+        """The line and its module, and what is expected; with "fall_back" PyTorch runs it."""
+        from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+        class Packed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.recurrent = nn.GRU(4, 5, batch_first=True)
+
+            def forward(self, x, lengths):
+                packed = pack_padded_sequence(x, lengths, batch_first=True)
+                return pad_packed_sequence(self.recurrent(packed)[0], batch_first=True)[0]
+
+        class Nested(nn.Linear):
+            def forward(self, x):
+                return torch.nested.to_padded_tensor(super().forward(torch.nested.nested_tensor([x[0, :2], x[1]])), 0.0)
+
+        x, lengths = torch.randn(2, 3, 4), torch.tensor([3, 2])
+        self.refused("(Packed): GRU of a packed sequence reads a number", stepscope.Module(Packed(), policy="raise"), x, lengths)
+        self.refused("(Nested): a nested tensor, which the engine has no type for; expected tensors that are padded", stepscope.Module(Nested(4, 3), policy="raise"), x)
+        self.refused("test_module.py:", stepscope.Module(Nested(4, 3), policy="raise"), x)
+        self.refused("argument 0: a nested tensor", stepscope.Module(nn.Linear(4, 3), policy="raise"), torch.nested.nested_tensor([x[0, :2], x[1]]))
+        self.refused('policy="fall_back"', stepscope.Module(nn.Linear(4, 3), policy="raise"), torch.nested.nested_tensor([x[0, :2], x[1]]))
+        for model, arguments in ((Packed(), (x, lengths)), (Nested(4, 3), (x,))):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                near(self, stepscope.Module(model)(*arguments), model(*arguments))
+
     def test_views_of_each_other_and_complex_numbers(self):
         class Views(nn.Module):
             def __init__(self):
@@ -702,4 +802,4 @@ class Refusals(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)

@@ -47,7 +47,7 @@ class _Family:
 
     shapes: list = dataclasses.field(default_factory=list)
     built: Optional[Built] = None  # of any extents
-    alone: bool = False  # the engine does not compute other extents from one file
+    alone: str = ""  # why the engine does not compute other extents from one file
 
 
 class _Engine:
@@ -77,6 +77,8 @@ class _Engine:
                 raise Refused(f"module '{name}' averages its statistics over all batches (momentum=None); expected a number")
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, torch.Tensor):
+                if leaf.is_nested:
+                    raise Refused(f"argument {i}: a nested tensor, which the engine has no type for; expected a tensor that is padded, with lengths or a mask")
                 if type(leaf) not in (torch.Tensor, nn.Parameter) or leaf.is_sparse or leaf.device.type != "cpu" or leaf.dtype not in TYPES.values():
                     raise Refused(f"argument {i}: {type(leaf).__name__} of {leaf.dtype} on {leaf.device}; expected a plain tensor on the CPU")
             elif leaf is not None and not isinstance(leaf, (bool, int, float, str)):
@@ -106,10 +108,13 @@ class _Engine:
                 family.built.check_call(model, leaves, spec)
             else:
                 family.built = Built(model, leaves, spec, grad, "torchscript", options, symbols(family.shapes))
-                if not family.built.checks:  # other extents could be computed wrong without a word
-                    family.alone, family.built = True, None
-        except (Refused, Error):
-            family.alone, family.built = True, None
+                if not family.built.checks:
+                    family.alone = "it draws random numbers or computes in bf16, and what one file computes of others could be wrong without a word"
+        except (Refused, Error) as error:
+            numbers = family.built.file.numbers if family.built is not None else []
+            family.alone = f"{numbers[0]} makes a number of one (a loop, a count)" if numbers else str(error)
+        if family.alone:
+            family.built = None
         return family.built
 
     def made(self, model: nn.Module, leaves: list, spec: Any, grad: bool, options: dict, key: Key, reason: str) -> tuple:
@@ -124,6 +129,8 @@ class _Engine:
             before = self.families[key.family].built if key.family in self.families else None
             built = self.of_any_extents(model, leaves, spec, grad, options, key)
             shared = built is not None and built is before
+            if built is None and self.families[key.family].alone:
+                reason += f"; each of them is a variant, since {self.families[key.family].alone}"
             built = built or self.exported(model, leaves, spec, grad, options)
         except Refused as refused:
             if not refused.settles:
@@ -169,7 +176,8 @@ class _Engine:
     def leave(self, name: str, reason: str) -> None:
         """Raises where the policy says so; else PyTorch runs this call."""
         if self.policy == "raise" or callable(self.policy) and not self.policy(reason):
-            raise Refused(f"stepscope.Module {name}: {reason}")
+            hint = ' (policy="fall_back" lets PyTorch run such calls)' if self.policy == "raise" else ""
+            raise Refused(f"stepscope.Module {name}: {reason}{hint}")
         if self.policy == "ask" and reason not in self.refusals:
             print(f"stepscope.Module {name}: {reason}", file=sys.stderr)
             if not sys.stdin.isatty() or input("Let PyTorch run such calls? [Y/n] ").strip().lower().startswith("n"):
