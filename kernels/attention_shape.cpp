@@ -28,18 +28,20 @@ bool isPermutation(Dims perm, std::size_t rank) {
 
 // The operands as attention reads them: with heads of k and heads of a group as two axes where there are groups.
 struct Axes {
-  Dims q, k, v, mask, permQ, permK, permV, permY;
+  StridedView q, k, v;
+  Dims mask, permQ, permK, permV, permY;
 
   Status split(std::int64_t groups) {
-    const std::size_t rank = q.size();
+    const std::size_t rank = q.dims.size();
     for (const Dims* perm : {&permQ, &permK, &permV, &permY})
       if (!perm->empty() && !isPermutation(*perm, rank))
         return fail(ErrorCode::kInvalidArgument,
                     fmt::format("attention: permutation {}; expected {} axes in some order", dimsText(*perm), rank));
     if (rank < 3)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("attention: groups of heads, q {}; expected heads", dimsText(q)));
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("attention: groups of heads, q {}; expected heads", dimsText(q.dims)));
     const std::size_t head = rank - 3;
-    const std::int64_t heads = q[storedAxis(permQ, head)], ofMask = mask.size() < 3 ? 1 : mask[mask.size() - 3];
+    const std::int64_t heads = q.dims[storedAxis(permQ, head)], ofMask = mask.size() < 3 ? 1 : mask[mask.size() - 3];
     if (groups < 1 || heads % groups != 0 || (ofMask != 1 && ofMask != heads))
       return fail(
           ErrorCode::kInvalidArgument,
@@ -69,16 +71,19 @@ struct Axes {
     return perm.empty() ? axis : static_cast<std::size_t>(perm[axis]);
   }
   // The axis of heads becomes two, the second of extent `inner`.
-  static void splitOperand(Dims& dims, Dims& perm, std::int64_t inner) {
-    const std::size_t rank = dims.size(), head = rank - 3, stored = storedAxis(perm, head);
+  static void splitOperand(StridedView& view, Dims& perm, std::int64_t inner) {
+    const std::size_t rank = view.dims.size(), head = rank - 3, stored = storedAxis(perm, head);
     if (perm.empty()) {
       perm.resize(rank);
       std::iota(perm.begin(), perm.end(), 0);
     }
     for (std::int64_t& axis : perm) axis += axis > static_cast<std::int64_t>(stored) ? 1 : 0;
     perm.insert(perm.begin() + static_cast<std::ptrdiff_t>(head) + 1, static_cast<std::int64_t>(stored) + 1);
-    dims[stored] /= inner;
-    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(stored) + 1, inner);
+    const auto at = static_cast<std::ptrdiff_t>(stored);
+    view.dims[stored] /= inner;
+    view.dims.insert(view.dims.begin() + at + 1, inner);
+    view.strides.insert(view.strides.begin() + at + 1, view.strides[stored]);
+    view.strides[stored] *= inner;
   }
 };
 
@@ -90,11 +95,13 @@ std::int64_t AttentionShape::maskOffset(std::int64_t head) const {
   return offset;
 }
 
-Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& v, const Dims* mask,
-                                      const Attributes& attrs) {
-  if (q.size() < 2 || k.size() != q.size() || v.size() != q.size())
+namespace {
+
+Result<AttentionShape> shapeOf(const StridedView& q, const StridedView& k, const StridedView& v, const Dims* mask,
+                               const Attributes& attrs) {
+  if (q.dims.size() < 2 || k.dims.size() != q.dims.size() || v.dims.size() != q.dims.size())
     return fail(ErrorCode::kInvalidArgument, fmt::format("attention: q {}, k {}, v {}; expected the same rank, 2 or more",
-                                                         dimsText(q), dimsText(k), dimsText(v)));
+                                                         dimsText(q.dims), dimsText(k.dims), dimsText(v.dims)));
   Axes axes{q,
             k,
             v,
@@ -107,7 +114,7 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
   AttentionShape s;
   ProductForm form;
   form.permA = axes.permQ;
-  form.permB = exchangeLastTwo(axes.permK, axes.k.size());
+  form.permB = exchangeLastTwo(axes.permK, axes.k.dims.size());
   SS_ASSIGN(s.scores, matMulShape(axes.q, axes.k, form));
   Dims probabilities = s.scores.batch;
   probabilities.push_back(s.scores.m);
@@ -115,22 +122,22 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
   ProductForm second;
   second.permB = axes.permV;
   second.permY = axes.permY;
-  SS_ASSIGN(s.context, matMulShape(probabilities, axes.v, second));
+  SS_ASSIGN(s.context, matMulShape(StridedView::whole(probabilities), axes.v, second));
   // The innermost leading axes along which k and v have one element.
   const auto extentOf = [](const Dims& dims, const Dims& perm, std::size_t i) {
     return dims[perm.empty() ? i : static_cast<std::size_t>(perm[i])];
   };
   for (std::size_t i = s.scores.batch.size(); i-- > 0;) {
-    if (extentOf(axes.k, axes.permK, i) != 1 || extentOf(axes.v, axes.permV, i) != 1) break;
+    if (extentOf(axes.k.dims, axes.permK, i) != 1 || extentOf(axes.v.dims, axes.permV, i) != 1) break;
     s.shared *= s.scores.batch[i];
   }
   const std::int64_t heads = s.heads(), own = heads / std::max<std::int64_t>(1, s.shared);
-  if (elementCount(q) != heads * s.m() * s.d() || elementCount(k) != own * s.n() * s.d() ||
-      elementCount(v) != own * s.n() * s.e())
+  if (elementCount(q.dims) != heads * s.m() * s.d() || elementCount(k.dims) != own * s.n() * s.d() ||
+      elementCount(v.dims) != own * s.n() * s.e())
     return fail(
         ErrorCode::kInvalidArgument,
         fmt::format("attention: q {}, k {}, v {}; expected equal leading extents, or 1 along the innermost of k and v",
-                    dimsText(q), dimsText(k), dimsText(v)));
+                    dimsText(q.dims), dimsText(k.dims), dimsText(v.dims)));
   s.maskLead.assign(s.scores.batch.size(), 0);
   if (mask) {
     const Dims ownStrides = rowMajorStrides(axes.mask);
@@ -160,6 +167,23 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
   if (!(s.dropout >= 0 && s.dropout < 1))
     return fail(ErrorCode::kInvalidArgument, fmt::format("attention: dropout is {}; expected [0, 1)", s.dropout));
   return s;
+}
+
+}  // namespace
+
+Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& v, const Dims* mask,
+                                      const Attributes& attrs) {
+  SS_ASSIGN(const StridedView ofQ, StridedView::of(q, attrs, "viewQ"));
+  SS_ASSIGN(const StridedView ofK, StridedView::of(k, attrs, "viewK"));
+  SS_ASSIGN(const StridedView ofV, StridedView::of(v, attrs, "viewV"));
+  return shapeOf(ofQ, ofK, ofV, mask, attrs);
+}
+
+Result<AttentionShape> attentionGradientShape(const Dims& q, const Dims& k, const Dims& v, const Attributes& attrs) {
+  SS_ASSIGN(const StridedView ofQ, StridedView::of(q, attrs, "viewQ"));
+  SS_ASSIGN(const StridedView ofK, StridedView::of(k, attrs, "viewK"));
+  SS_ASSIGN(const StridedView ofV, StridedView::of(v, attrs, "viewV"));
+  return shapeOf(StridedView::whole(ofQ.dims), StridedView::whole(ofK.dims), StridedView::whole(ofV.dims), nullptr, attrs);
 }
 
 }  // namespace stepscope

@@ -7,6 +7,9 @@
 // of them: as many heads of q, one after the other, share keys and values. With `groups`, k and v have 1 / groups as many
 // elements along the innermost leading axis, and each head of theirs serves `groups` heads of q that follow each other.
 //
+// Attributes viewQ, viewK and viewV may pick the operands from larger tensors (kernels/strided_view.h); permutations are of
+// what they pick. Gradients are stored dense, with the extents of what was picked.
+//
 // Source     ONNX Attention-23; FlashAttention (Dao et al., 2022) for what the backward pass computes again.
 #pragma once
 
@@ -45,6 +48,9 @@ struct AttentionShape {
 // groups below 1 or that do not divide the heads of q. With groups, scores.batch has heads of k and heads of a group apart.
 Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& v, const Dims* mask,
                                       const Attributes& attrs);
+
+// The same with q, k and v stored dense, with the extents that the views pick: where gradients dq, dk and dv lie.
+Result<AttentionShape> attentionGradientShape(const Dims& q, const Dims& k, const Dims& v, const Attributes& attrs);
 
 // The axes of `perm` with the last two exchanged; of the identity of `rank` axes for an empty one.
 Dims exchangeLastTwo(Dims perm, std::size_t rank);

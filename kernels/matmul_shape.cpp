@@ -5,33 +5,25 @@
 namespace stepscope {
 namespace {
 
-struct Strided {
-  Dims dims, strides;
-};
-
-Result<Strided> permuted(const Dims& dims, const Dims& perm, bool trans, const char* what) {
-  Strided result{dims, rowMajorStrides(dims)};
+Result<StridedView> permuted(const StridedView& stored, const Dims& perm, bool trans, const char* what) {
+  StridedView result = stored;
   if (!perm.empty()) {
     Dims sorted = perm;
     std::sort(sorted.begin(), sorted.end());
     for (std::size_t i = 0; i < sorted.size(); ++i)
-      if (sorted.size() != dims.size() || sorted[i] != static_cast<std::int64_t>(i))
+      if (sorted.size() != stored.dims.size() || sorted[i] != static_cast<std::int64_t>(i))
         return invalid(std::string("matrix product: ") + what + " is " + dimsText(perm) + "; expected the axes of " +
-                       dimsText(dims) + " in some order");
-    for (std::size_t i = 0; i < perm.size(); ++i) {
-      const auto from = static_cast<std::size_t>(perm[i]);
-      result.strides[i] = rowMajorStrides(dims)[from];
-      result.dims[i] = dims[from];
-    }
+                       dimsText(stored.dims) + " in some order");
+    result = stored.transposed(perm);
   }
-  if (trans && dims.size() > 1) {
-    std::swap(result.dims.back(), result.dims[dims.size() - 2]);
-    std::swap(result.strides.back(), result.strides[dims.size() - 2]);
+  if (trans && result.dims.size() > 1) {
+    std::swap(result.dims.back(), result.dims[result.dims.size() - 2]);
+    std::swap(result.strides.back(), result.strides[result.dims.size() - 2]);
   }
   return result;
 }
 
-Dims batchStrides(const Strided& operand, const Dims& batch) {
+Dims batchStrides(const StridedView& operand, const Dims& batch) {
   Dims strides(batch.size(), 0);
   if (operand.dims.size() < 2) return strides;
   const std::size_t rank = operand.dims.size() - 2;
@@ -53,12 +45,24 @@ ProductForm ProductForm::of(const Attributes& attrs) {
 }
 
 Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm& form) {
-  if (a.empty() || b.empty())
-    return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + "; expected rank 1 or more");
-  SS_ASSIGN(const Strided left, permuted(a, form.permA, form.transA, "permA"));
-  SS_ASSIGN(const Strided right, permuted(b, form.permB, form.transB, "permB"));
-  const std::size_t rankA = a.size(), rankB = b.size();
+  return matMulShape(StridedView::whole(a), StridedView::whole(b), form);
+}
+
+Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const Attributes& attrs) {
+  SS_ASSIGN(const StridedView left, StridedView::of(a, attrs, "viewA"));
+  SS_ASSIGN(const StridedView right, StridedView::of(b, attrs, "viewB"));
+  return matMulShape(left, right, ProductForm::of(attrs));
+}
+
+Result<MatMulShape> matMulShape(const StridedView& a, const StridedView& b, const ProductForm& form) {
+  if (a.dims.empty() || b.dims.empty())
+    return invalid("matrix product of " + dimsText(a.dims) + " and " + dimsText(b.dims) + "; expected rank 1 or more");
+  SS_ASSIGN(const StridedView left, permuted(a, form.permA, form.transA, "permA"));
+  SS_ASSIGN(const StridedView right, permuted(b, form.permB, form.transB, "permB"));
+  const std::size_t rankA = a.dims.size(), rankB = b.dims.size();
   MatMulShape s;
+  s.aStart = left.offset;
+  s.bStart = right.offset;
   s.k = left.dims.back();
   s.aColumn = left.strides.back();
   s.aRow = rankA > 1 ? left.strides[rankA - 2] : s.k;
@@ -68,8 +72,8 @@ Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm&
   s.bColumn = rankB > 1 ? right.strides.back() : 1;
   if (rankB > 1) s.n = right.dims.back();
   if (inner != s.k)
-    return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + ": inner extents " + std::to_string(s.k) +
-                   " and " + std::to_string(inner) + " differ");
+    return invalid("matrix product of " + dimsText(a.dims) + " and " + dimsText(b.dims) + ": inner extents " +
+                   std::to_string(s.k) + " and " + std::to_string(inner) + " differ");
   const Dims aBatch(left.dims.begin(), rankA > 2 ? left.dims.end() - 2 : left.dims.begin());
   const Dims bBatch(right.dims.begin(), rankB > 2 ? right.dims.end() - 2 : right.dims.begin());
   SS_ASSIGN(s.batch, broadcastDims(aBatch, bBatch));
@@ -79,7 +83,7 @@ Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm&
   Dims y = s.batch;
   if (rankA > 1) y.push_back(s.m);
   if (rankB > 1) y.push_back(s.n);
-  SS_ASSIGN(const Strided stored, permuted(y, form.permY, false, "permY"));
+  SS_ASSIGN(const StridedView stored, permuted(StridedView::whole(y), form.permY, false, "permY"));
   s.y = stored.dims;
   const Dims storedStrides = rowMajorStrides(s.y);
   Dims strides = storedStrides;  // of the product's own axes

@@ -5,6 +5,7 @@
 
 #include "kernels/attributes.h"
 #include "kernels/shape.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 
@@ -18,9 +19,10 @@ struct ProductForm {
 };
 
 struct MatMulShape {
-  Dims batch;               // broadcast batch extents
-  Dims aStrides, bStrides;  // per batch axis, in elements; 0 where the operand is broadcast
-  Dims yStrides;            // per batch axis, in elements
+  Dims batch;                           // broadcast batch extents
+  Dims aStrides, bStrides;              // per batch axis, in elements; 0 where the operand is broadcast
+  std::int64_t aStart = 0, bStart = 0;  // of the first element of a and b, in elements: not 0 for views
+  Dims yStrides;                        // per batch axis, in elements
   std::int64_t m = 1, n = 1, k = 1;
   std::int64_t aRow = 1, aColumn = 1;  // strides of a[m, k] in elements, transposition included
   std::int64_t bRow = 1, bColumn = 1;  // strides of b[k, n]
@@ -29,8 +31,8 @@ struct MatMulShape {
 
   std::int64_t batches() const { return elementCount(batch); }
   // Offsets in elements of batch number `index` (row-major over `batch`).
-  std::int64_t aOffset(std::int64_t index) const { return offset(aStrides, index); }
-  std::int64_t bOffset(std::int64_t index) const { return offset(bStrides, index); }
+  std::int64_t aOffset(std::int64_t index) const { return aStart + offset(aStrides, index); }
+  std::int64_t bOffset(std::int64_t index) const { return bStart + offset(bStrides, index); }
   std::int64_t yOffset(std::int64_t index) const { return offset(yStrides, index); }
 
  private:
@@ -46,7 +48,11 @@ struct MatMulShape {
 
 // Errors: rank 0, a permutation that is none of the operand's axes, inner extents that differ, batch extents that do not
 // broadcast.
+Result<MatMulShape> matMulShape(const StridedView& a, const StridedView& b, const ProductForm& form = {});
 Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm& form = {});
+// Of operands a and b of these extents, of which attributes viewA and viewB may pick a part (strided_view.h), and in the
+// form that the other attributes say. Errors: those of both.
+Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const Attributes& attrs);
 
 // Batches of rows that share one right operand are one taller matrix: the innermost batch axes become rows, as far as
 // operand and result step evenly over them.

@@ -4,6 +4,7 @@
 #include "engine/exec/make_kernel.h"
 #include "engine/ir/said_by.h"
 #include "engine/plan/fits.h"
+#include "kernels/strided_view.h"
 #include "kernels/threads.h"
 
 namespace stepscope {
@@ -17,6 +18,19 @@ int threadsOf(const ExecutionPlan& plan) {
   for (const Instruction& instruction : plan.instructions)
     if (!instruction.view) return instruction.spec().threads;
   return 1;
+}
+
+// "; views of inputs 0, 1, strided" of a kernel that reads parts of larger tensors where they lie; else nothing.
+std::string viewsText(const KernelSpec& spec) {
+  std::string inputs;
+  int count = 0;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const std::string_view name = viewAttributeOf(spec.domain, spec.op, i);
+    if (name.empty() || !spec.attrs.has(name)) continue;
+    inputs += fmt::format("{}{}", count++ > 0 ? ", " : "", i);
+  }
+  if (count == 0) return {};
+  return fmt::format("; {} {}, strided", count == 1 ? "view of input" : "views of inputs", inputs);
 }
 
 }  // namespace
@@ -68,7 +82,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     instructions_[i].kernel = std::move(made->kernel);
     const OpDef* const op = operators_.ops.find(node);
     instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
-    implementations_[i] = InternedText(instructions_[i].kernel->implementation());
+    implementations_[i] = InternedText(instructions_[i].kernel->implementation() + viewsText(instruction.spec()));
     determinism_[i] = saidOnce(made->determinism);
     bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});
     if (const auto bytes = static_cast<std::int64_t>(instructions_[i].kernel->workspaceBytes()); bytes > 0)

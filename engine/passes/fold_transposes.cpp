@@ -6,7 +6,6 @@
 
 #include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
-#include "kernels/matmul_shape.h"
 
 namespace stepscope {
 namespace {
@@ -49,23 +48,10 @@ class Folder {
 
   void miss(NodeId id, std::string condition) { context_.miss(id, std::move(condition)); }
 
-  // How many products are computed one after the other: batches of rows that share their right operand are one matrix where
-  // they lie evenly. 0 when the extents are not known.
+  // How many products are computed one after the other. 0 when the extents are not known.
   std::int64_t productsOf(const ProductNode& product) const {
-    const auto dimsOf = [&](ValueId id) {
-      const auto& shape = graph_.value(id).type.shape;
-      return shape ? knownDims(*shape) : std::nullopt;
-    };
-    const auto a = dimsOf(product.a), b = dimsOf(product.b);
-    if (!a || !b) return 0;
-    ProductForm form;
-    form.permA = product.permA;
-    form.permB = product.permB;
-    form.permY = product.permY;
-    auto shape = matMulShape(*a, *b, form);
-    if (!shape) return 0;
-    mergeBatches(*shape);
-    return shape->batches();
+    const auto shape = shapeOfProduct(graph_, product);
+    return shape ? shape->batches() : 0;
   }
   bool splits(NodeId id, const ProductNode& before, const ProductNode& after, std::string_view what) {
     const std::int64_t whole = productsOf(before), parts = productsOf(after);
@@ -76,6 +62,7 @@ class Folder {
 
   bool foldOperand(NodeId id, ProductNode& product, bool left) {
     bool any = false;
+    if (!(left ? product.viewA : product.viewB).empty()) return any;  // it sees something else than what the node makes
     while (const Node* transpose = transposeOf(left ? product.a : product.b, graph_.node(id))) {
       const Dims& perm = left ? product.permA : product.permB;
       const Dims inner = permOf(*transpose, perm.size());

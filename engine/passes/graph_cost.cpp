@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/dtype.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
@@ -16,6 +17,7 @@ struct Operand {
   ValueId id;
   Extents dims;
   std::int64_t bytes = 0;
+  std::optional<std::int64_t> seen;  // bytes of the view that the node reads
 };
 
 class Meter {
@@ -30,6 +32,7 @@ class Meter {
       ++cost.unknown;
       return;
     }
+    for (std::size_t i = 0; i < inputs_.size(); ++i) findView(node, i);
     const std::int64_t bytes = bytesOf(*op);
     const double flops = flopsOf(*op, node);
     cost.bytes += bytes;
@@ -62,6 +65,27 @@ class Meter {
     return true;
   }
 
+  void findView(const Node& node, std::size_t i) {
+    const std::string_view name = viewAttributeOf(node.domain, node.op, i);
+    if (name.empty() || !node.attrs.has(name)) return;
+    Operand& operand = inputs_[i];
+    const std::int64_t count = elementCount(operand.dims);
+    const auto view = StridedView::of(operand.dims, node.attrs, name);
+    if (view && count > 0) operand.seen = operand.bytes / count * elementCount(view->dims);
+  }
+
+  // An operand that comes more than once is read once, its views one after the other.
+  std::int64_t bytesRead(std::size_t i) const {
+    std::int64_t seen = 0;
+    bool views = false;
+    for (const Operand& o : inputs_)
+      if (o.id == inputs_[i].id) {
+        seen += o.seen.value_or(o.bytes);
+        views |= o.seen.has_value();
+      }
+    return views ? std::min(seen, inputs_[i].bytes) : inputs_[i].bytes;
+  }
+
   std::int64_t bytesOf(const OpDef& op) const {
     const Traffic& traffic = op.traffic;
     const bool part = traffic.base >= 0 && static_cast<std::size_t>(traffic.updates) < inputs_.size();
@@ -73,7 +97,7 @@ class Meter {
       const auto before = inputs_.begin() + static_cast<std::ptrdiff_t>(i);
       if (std::any_of(inputs_.begin(), before, [&](const Operand& o) { return o.id == inputs_[i].id; })) continue;
       const bool base = part && static_cast<int>(i) == traffic.base;
-      bytes += base ? changed : maskHas(traffic.picked, i) ? std::min(written, inputs_[i].bytes) : inputs_[i].bytes;
+      bytes += base ? changed : maskHas(traffic.picked, i) ? std::min(written, inputs_[i].bytes) : bytesRead(i);
     }
     for (std::size_t o = 0; o < outputs_.size(); ++o) bytes += o == 0 ? changed : outputs_[o].bytes;
     return bytes;

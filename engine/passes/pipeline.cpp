@@ -52,6 +52,7 @@
 #include "engine/passes/settle_norm_types.h"
 #include "engine/passes/sparse_labels.h"
 #include "engine/passes/straight_through.h"
+#include "engine/passes/strided_views.h"
 #include "engine/passes/traced_statistics.h"
 #include "engine/passes/transpose_to_reshape.h"
 #include "engine/passes/unroll_loops.h"
@@ -172,6 +173,8 @@ PassList specialising() {
            narrowGradients},
           {"keep_low_weights", "keeps weights that products read in a low type in it too, written by their updates",
            keepLowWeights},
+          {"strided_views", "lets matrix products and attention read slices, splits and transposes where they lie",
+           stridedViews},
           {"fuse_pointwise", "runs chains of elementwise nodes, and the sum that one ends in, in one pass over memory",
            fusePointwise},
           {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},

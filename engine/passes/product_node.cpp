@@ -8,7 +8,9 @@
 namespace stepscope {
 namespace {
 
-std::optional<std::size_t> rankOf(const Graph& graph, ValueId id) {
+// Of an operand as the product sees it.
+std::optional<std::size_t> rankOf(const Graph& graph, ValueId id, const Dims& view = {}) {
+  if (!view.empty()) return (view.size() - 1) / 2;
   if (!id) return std::nullopt;
   const auto& shape = graph.value(id).type.shape;
   return shape ? std::optional(shape->size()) : std::nullopt;
@@ -48,7 +50,8 @@ std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {
       !(node.domain == "com.microsoft" && node.op == "FusedMatMul") &&
       !(node.domain == kInternalDomain && node.op == "BatchedMatMul"))
     return std::nullopt;
-  const auto rankA = rankOf(graph, node.input(0)), rankB = rankOf(graph, node.input(1)),
+  const Dims viewA = node.attrs.integers("viewA"), viewB = node.attrs.integers("viewB");
+  const auto rankA = rankOf(graph, node.input(0), viewA), rankB = rankOf(graph, node.input(1), viewB),
              rankY = rankOf(graph, node.output(0));
   if (!rankA || !rankB || !rankY || *rankA < 2 || *rankB < 2) return std::nullopt;
   ProductNode product{.a = node.input(0),
@@ -58,7 +61,9 @@ std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {
                       .alpha = node.attrs.real("alpha", 1.0f),
                       .permA = {},
                       .permB = {},
-                      .permY = {}};
+                      .permY = {},
+                      .viewA = viewA,
+                      .viewB = viewB};
   if (gemm && node.input(2)) {
     if (!addsRow(graph, node)) return std::nullopt;
     product.bias = node.input(2);
@@ -72,6 +77,28 @@ std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {
   product.permB = permOf(node.attrs, "permB", node.attrs.integer("transB", 0) != 0, *rankB);
   product.permY = permOf(node.attrs, "permY", false, *rankY);
   return product;
+}
+
+std::optional<MatMulShape> shapeOfProduct(const Graph& graph, const ProductNode& product) {
+  const auto seen = [&](ValueId id, const Dims& view) -> std::optional<StridedView> {
+    const auto& shape = graph.value(id).type.shape;
+    const auto dims = shape ? knownDims(*shape) : std::nullopt;
+    if (!dims) return std::nullopt;
+    Attributes attrs;
+    if (!view.empty()) attrs.set("view", view);
+    auto found = StridedView::of(*dims, attrs, "view");
+    return found ? std::optional(std::move(*found)) : std::nullopt;
+  };
+  const auto a = seen(product.a, product.viewA), b = seen(product.b, product.viewB);
+  if (!a || !b) return std::nullopt;
+  ProductForm form;
+  form.permA = product.permA;
+  form.permB = product.permB;
+  form.permY = product.permY;
+  auto shape = matMulShape(*a, *b, form);
+  if (!shape) return std::nullopt;
+  mergeBatches(*shape);
+  return std::move(*shape);
 }
 
 void writeProduct(Graph& graph, NodeId target, const Node& from, const ProductNode& product) {
@@ -93,6 +120,8 @@ void writeProduct(Graph& graph, NodeId target, const Node& from, const ProductNo
   if (!isIdentity(product.permA)) attrs.set("permA", product.permA);
   if (!isIdentity(product.permB)) attrs.set("permB", product.permB);
   if (!isIdentity(product.permY)) attrs.set("permY", product.permY);
+  if (!product.viewA.empty()) attrs.set("viewA", product.viewA);
+  if (!product.viewB.empty()) attrs.set("viewB", product.viewB);
   if (!product.activation.empty()) attrs.set("activation", product.activation);
   node.attrs = std::move(attrs);
   graph.logChange(target);

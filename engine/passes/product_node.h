@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/ir/graph.h"
+#include "kernels/matmul_shape.h"
 
 namespace stepscope {
 
@@ -15,6 +16,7 @@ struct ProductNode {
   ValueId a, b, bias, addend;
   float alpha = 1;
   Dims permA, permB, permY;
+  Dims viewA = {}, viewB = {};  // the part of a or b that is the operand (kernels/strided_view.h); empty: all of it
   std::string activation = {};  // "Relu" or none
 
   // Whether more can be done to the result while it is written: nothing was yet that would come after it.
@@ -28,6 +30,10 @@ std::optional<ProductNode> readProduct(const Graph& graph, const Node& node);
 // Makes `target` that product: domain, op, operands and attributes change, id, name and result stay. `from` is the product
 // that it was, whose provenance it takes; the log says that it changed.
 void writeProduct(Graph& graph, NodeId target, const Node& from, const ProductNode& product);
+
+// What the product computes, batches of rows that share their right operand as one matrix where they lie evenly. Nothing
+// when the extents are not known.
+std::optional<MatMulShape> shapeOfProduct(const Graph& graph, const ProductNode& product);
 
 // Whether fast kernels read an operand (or write a result) with these axes in place: one of its last two is the one of
 // neighbours.

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/plan/plan.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
@@ -21,12 +23,32 @@ bool writesPart(const ExecutionPlan& plan, const Instruction& instruction) {
          plan.root(base) == plan.root(result);
 }
 
+// Bytes of the views of a buffer that the instruction reads, or of all of it where that is less. Nothing: it reads no views.
+std::optional<std::int64_t> bytesOfViews(const ExecutionPlan& plan, const Instruction& instruction, int buffer) {
+  const KernelSpec& spec = instruction.spec();
+  const std::int64_t all = plan.buffers[at(buffer)].bytes;
+  std::int64_t bytes = 0;
+  bool any = false;
+  for (std::size_t k = 0; k < instruction.inputs.size() && k < spec.inputs.size(); ++k) {
+    if (instruction.inputs[k] != buffer) continue;
+    const std::string_view name = viewAttributeOf(spec.domain, spec.op, k);
+    const bool seen = !name.empty() && spec.attrs.has(name);
+    const auto view =
+        seen ? StridedView::of(spec.inputs[k].dims, spec.attrs, name) : StridedView::whole(spec.inputs[k].dims);
+    if (!view) return all;
+    any |= seen;
+    bytes += elementCount(view->dims) * static_cast<std::int64_t>(dtypeSize(spec.inputs[k].dtype));
+  }
+  return any ? std::optional(std::min(bytes, all)) : std::nullopt;
+}
+
 }  // namespace
 
 std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
   const std::int64_t bytes = plan.buffers[at(instruction.inputs[input])].bytes;
   if (static_cast<int>(input) == instruction.traffic.base && writesPart(plan, instruction))
     return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
+  if (const auto seen = bytesOfViews(plan, instruction, instruction.inputs[input])) return *seen;
   if (!maskHas(instruction.traffic.picked, input) || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
   return std::min(bytes, plan.buffers[at(instruction.outputs[0])].bytes);
 }

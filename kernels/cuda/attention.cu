@@ -26,14 +26,16 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 struct Strides {
   std::int64_t row = 1, column = 1;
 };
-enum Operand { kQ, kK, kV, kY, kMask, kOperands };
+enum Operand { kQ, kK, kV, kY, kMask, kDq, kDk, kDv, kOperands };  // the gradient of y lies like y
 
 struct Attention {
   Walk<kOperands> heads;
+  std::int64_t count = 1;  // of heads
   std::int64_t m = 0, n = 0;
   int d = 0, e = 0;
   Strides strides[kOperands];
-  int shared = 1;  // heads that have keys and values in common
+  std::int64_t start[kOperands] = {};  // of the first element
+  int shared = 1;                      // heads that have keys and values in common
   float scale = 1, fill = 0, softcap = 0;
   bool bools = false, invert = false, safe = false;
   bool drops = false;  // dropout
@@ -44,6 +46,12 @@ struct Masks {
   Global<const float> added;
   Global<const std::uint8_t> kept;
 };
+
+// Where the operands of a head begin.
+SS_DEVICE void findHead(const Attention& s, std::int64_t head, std::int64_t (&at)[kOperands]) {
+  s.heads.offsets(head, at);
+  for (int o = 0; o < kOperands; ++o) at[o] += s.start[o];
+}
 
 template <typename Join>
 SS_DEVICE float joinWarp(float value) {
@@ -111,7 +119,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
   const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
-  s.heads.offsets(head, at);
+  findHead(s, head, at);
   loadRows(qs, kMostWidth, q, at[kQ], firstRow, s.m, kRows, s.d, s.strides[kQ]);
   float max[kRowsOfWarp], sum[kRowsOfWarp], out[kRowsOfWarp][kOwn];
   for (int r = 0; r < kRowsOfWarp; ++r) {
@@ -192,7 +200,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
   const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
-  s.heads.offsets(head, at);
+  findHead(s, head, at);
   loadRows(qs, kPitch, q, at[kQ], firstRow, s.m, kRows, s.d, s.strides[kQ]);
   loadRows(dys, kPitch, dy, at[kY], firstRow, s.m, kRows, s.e, s.strides[kY]);
   float sums[kRowsOfWarp] = {}, out[kRowsOfWarp][kOwn] = {};
@@ -234,7 +242,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
     if (i >= s.m) continue;
     for (int o = 0; o < kOwn; ++o) {
       const int c = lane + 32 * o;
-      if (c < s.d) dq[at[kQ] + i * s.strides[kQ].row + c * s.strides[kQ].column] = out[r][o];
+      if (c < s.d) dq[at[kDq] + i * s.strides[kDq].row + c * s.strides[kDq].column] = out[r][o];
     }
     if (lane == 0) dots[head * s.m + i] = sums[r];
   }
@@ -255,13 +263,13 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
   const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
-  s.heads.offsets(firstHead, at);
+  findHead(s, firstHead, at);
   loadRows(ks, kPitch, k, at[kK], firstKey, s.n, kRows, s.d, s.strides[kK]);
   loadRows(vs, kPitch, v, at[kV], firstKey, s.n, kRows, s.e, s.strides[kV]);
   float toK[kRowsOfWarp][kOwn] = {}, toV[kRowsOfWarp][kOwn] = {};
   for (int other = 0; other < s.shared; ++other) {
     const std::int64_t head = firstHead + other;
-    s.heads.offsets(head, at);
+    findHead(s, head, at);
     for (std::int64_t from = 0; from < s.m; from += kTile) {
       loadRows(qs, kPitch, q, at[kQ], from, s.m, kTile, s.d, s.strides[kQ]);
       loadRows(dys, kPitch, dy, at[kY], from, s.m, kTile, s.e, s.strides[kY]);
@@ -300,8 +308,8 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
     if (j >= s.n) continue;
     for (int o = 0; o < kOwn; ++o) {
       const int c = lane + 32 * o;
-      if (c < s.d) dk[at[kK] + j * s.strides[kK].row + c * s.strides[kK].column] = toK[r][o];
-      if (c < s.e) dv[at[kV] + j * s.strides[kV].row + c * s.strides[kV].column] = toV[r][o];
+      if (c < s.d) dk[at[kDk] + j * s.strides[kDk].row + c * s.strides[kDk].column] = toK[r][o];
+      if (c < s.e) dv[at[kDv] + j * s.strides[kDv].row + c * s.strides[kDv].column] = toV[r][o];
     }
   }
 }
@@ -319,6 +327,7 @@ Result<Attention> attentionOf(const KernelSpec& spec, std::size_t first) {
                                                        masked ? &in[first + 3].dims : nullptr, spec.attrs));
   if (shape.d() > kMostWidth || shape.e() > kMostWidth) return notTaken(spec, "heads wider than 128");
   Attention s;
+  s.count = shape.heads();
   s.m = shape.m(), s.n = shape.n();
   s.d = static_cast<int>(shape.d()), s.e = static_cast<int>(shape.e());
   s.strides[kQ] = {shape.scores.aRow, shape.scores.aColumn};
@@ -326,9 +335,17 @@ Result<Attention> attentionOf(const KernelSpec& spec, std::size_t first) {
   s.strides[kV] = {shape.context.bRow, shape.context.bColumn};
   s.strides[kY] = {shape.context.yRow, shape.context.yColumn};
   s.strides[kMask] = {shape.maskRow, shape.maskColumn};
+  SS_ASSIGN(const AttentionShape dense,
+            attentionGradientShape(in[first].dims, in[first + 1].dims, in[first + 2].dims, spec.attrs));
+  s.strides[kDq] = {dense.scores.aRow, dense.scores.aColumn};
+  s.strides[kDk] = {dense.scores.bColumn, dense.scores.bRow};
+  s.strides[kDv] = {dense.context.bRow, dense.context.bColumn};
+  s.start[kQ] = shape.scores.aStart, s.start[kK] = shape.scores.bStart, s.start[kV] = shape.context.bStart;
   for (std::size_t a = 0; a < shape.scores.batch.size(); ++a) {
-    const std::int64_t strides[kOperands] = {shape.scores.aStrides[a], shape.scores.bStrides[a], shape.context.bStrides[a],
-                                             shape.context.yStrides[a], shape.maskLead[a]};
+    const std::int64_t strides[kOperands] = {
+        shape.scores.aStrides[a], shape.scores.bStrides[a], shape.context.bStrides[a], shape.context.yStrides[a],
+        shape.maskLead[a],        dense.scores.aStrides[a], dense.scores.bStrides[a],  dense.context.bStrides[a],
+    };
     if (!s.heads.add(shape.scores.batch[a], strides)) return notTaken(spec, "more than eight leading axes");
   }
   s.scale = shape.scale, s.fill = shape.fill, s.softcap = shape.softcap;
@@ -356,7 +373,7 @@ Determinism determinismOf(const Attention& s) {
 // q, k, v, mask? → y, statistics?
 Result<std::unique_ptr<Kernel>> makeFusedAttention(const KernelSpec& spec) {
   SS_ASSIGN(const Attention shape, attentionOf(spec, 0));
-  const std::int64_t heads = elementCount(spec.inputs[0].dims) / (shape.m * shape.d), rows = heads * shape.m;
+  const std::int64_t heads = shape.count, rows = heads * shape.m;
   if (!takesOutput(spec, 0) || elementCount(spec.outputs[0].dims) != rows * shape.e ||
       !takesOptionalOutput(spec, 1, 2 * rows))
     return notTaken(spec, "results of another size or type");
@@ -373,12 +390,14 @@ Result<std::unique_ptr<Kernel>> makeFusedAttention(const KernelSpec& spec) {
 // dy, statistics, q, k, v, mask? → dq, dk, dv
 Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
   SS_ASSIGN(const Attention shape, attentionOf(spec, 2));
-  const std::int64_t heads = elementCount(spec.inputs[2].dims) / (shape.m * shape.d), rows = heads * shape.m;
+  const std::int64_t heads = shape.count, rows = heads * shape.m;
   if (!takesInput(spec, 0) || elementCount(spec.inputs[0].dims) != rows * shape.e || !takesInput(spec, 1) ||
       elementCount(spec.inputs[1].dims) != 2 * rows)
     return notTaken(spec, "statistics or a gradient of another size or type");
+  const std::int64_t own = heads / shape.shared,
+                     sizes[3] = {rows * shape.d, own * shape.n * shape.d, own * shape.n * shape.e};
   for (std::size_t o = 0; o < 3; ++o)
-    if (!takesOutput(spec, o) || elementCount(spec.outputs[o].dims) != elementCount(spec.inputs[o + 2].dims))
+    if (!takesOutput(spec, o) || elementCount(spec.outputs[o].dims) != sizes[o])
       return notTaken(spec, "results of another size or type");
   const auto body = [=](Launcher& gpu) -> Status {
     Attention s = shape;

@@ -45,7 +45,7 @@ class LowProduct final : public Kernel {
 }  // namespace
 
 std::optional<LibraryForm> libraryForm(const KernelSpec& spec) {
-  auto shape = matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, ProductForm::of(spec.attrs));
+  auto shape = matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, spec.attrs);
   if (!shape) return std::nullopt;
   MatMulShape& s = *shape;
   mergeBatches(s);

@@ -21,6 +21,7 @@ struct Params {
   float alpha = 1, beta = 0;
   bool relu = false;
   Walk<3> batch;  // of a, b and y
+  std::int64_t aStart = 0, bStart = 0;
   std::int64_t batches = 1;
 };
 
@@ -36,6 +37,8 @@ SS_GLOBAL void products(Global<const float> a, Global<const float> b, Global<con
   const std::int64_t firstRow = tile / across * kTile, firstColumn = tile % across * kTile;
   std::int64_t at[3];
   p.batch.offsets(gpu::blockIndex() / (across * down), at);
+  at[0] += p.aStart;
+  at[1] += p.bStart;
   const int thread = gpu::threadIndex(), row = thread / kSide, column = thread % kSide;
   float sums[kPart][kPart] = {};
   for (std::int64_t first = 0; first < p.k; first += kDepth) {
@@ -74,11 +77,12 @@ SS_GLOBAL void products(Global<const float> a, Global<const float> b, Global<con
 }
 
 Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, float beta, std::int64_t cRow, std::int64_t cColumn) {
-  SS_ASSIGN(MatMulShape s, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, ProductForm::of(spec.attrs)));
+  SS_ASSIGN(MatMulShape s, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, spec.attrs));
   mergeBatches(s);
   if (s.k == 0) return notTaken(spec, "sums of nothing");
   Params p;
   p.m = s.m, p.n = s.n, p.k = s.k;
+  p.aStart = s.aStart, p.bStart = s.bStart;
   p.aRow = s.aRow, p.aColumn = s.aColumn;
   p.bRow = s.bRow, p.bColumn = s.bColumn;
   p.yRow = s.yRow, p.yColumn = s.yColumn;

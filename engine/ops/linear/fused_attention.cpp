@@ -6,6 +6,8 @@
 namespace stepscope::ops {
 namespace {
 
+constexpr const char* kViews[] = {"viewQ", "viewK", "viewV"};
+
 // Extents of the operands as the product sees them.
 struct Operands {
   Shape q, k, v;  // [lead.., m, d], [lead.., n, d], [lead.., n, e]
@@ -16,9 +18,9 @@ Result<std::optional<Operands>> operandsOf(ShapeContext& c, std::size_t first) {
   SS_TRY(requireOneType(c, {first, first + 1, first + 2}));
   if (!c.rankKnown(first) || !c.rankKnown(first + 1) || !c.rankKnown(first + 2)) return std::optional<Operands>{};
   Operands o;
-  SS_ASSIGN(o.q, permutedShape(c, *c.inputShape(first), "permQ"));
-  SS_ASSIGN(o.k, permutedShape(c, *c.inputShape(first + 1), "permK"));
-  SS_ASSIGN(o.v, permutedShape(c, *c.inputShape(first + 2), "permV"));
+  SS_ASSIGN(o.q, seenShape(c, first, "viewQ", "permQ"));
+  SS_ASSIGN(o.k, seenShape(c, first + 1, "viewK", "permK"));
+  SS_ASSIGN(o.v, seenShape(c, first + 2, "viewV", "permV"));
   if (o.q.size() < 2 || o.k.size() != o.q.size() || o.v.size() != o.q.size())
     return c.error("q " + shapeText(o.q) + ", k " + shapeText(o.k) + ", v " + shapeText(o.v) +
                    "; expected the same rank, 2 or more");
@@ -96,6 +98,9 @@ Status maskGradient(GradientContext& g) {
 }
 
 Status fusedAttentionGradient(GradientContext& g) {
+  for (const char* view : kViews)
+    if (g.attrs().has(view))
+      return g.error(std::string("attribute ") + view + "; expected none before the gradient is taken");
   if (g.needs(0) || g.needs(1) || g.needs(2)) {
     std::vector<ValueId> inputs{g.dy(0), g.ensureOutput(1), g.x(0), g.x(1), g.x(2)};
     if (g.node().input(3).valid()) inputs.push_back(g.x(3));
@@ -110,13 +115,21 @@ Status fusedAttentionGradient(GradientContext& g) {
 Status inferFusedAttentionGrad(ShapeContext& c) {
   SS_ASSIGN(const std::optional<Operands> o, operandsOf(c, 2));
   SS_TRY(requireOneType(c, {0, 2}));
-  for (const std::size_t i : {0u, 1u, 2u})
-    if (c.hasOutput(i)) c.setOutput(i, c.inputDType(2 + i), c.inputShape(2 + i));
+  for (const std::size_t i : {0u, 1u, 2u}) {
+    if (!c.hasOutput(i)) continue;
+    if (!c.attrs().has(kViews[i])) {
+      c.setOutput(i, c.inputDType(2 + i), c.inputShape(2 + i));
+      continue;
+    }
+    SS_ASSIGN(Shape seen, seenShape(c, 2 + i, kViews[i], ""));
+    c.setOutput(i, c.inputDType(2 + i), std::move(seen));
+  }
   return {};
 }
 
 double productFlops(const OpShapes& shapes, std::size_t first, double products) {
-  const auto q = shapes.inputs[first], k = shapes.inputs[first + 1];
+  const Dims q = seenDims(shapes.inputs[first], shapes.attrs, "viewQ"),
+             k = seenDims(shapes.inputs[first + 1], shapes.attrs, "viewK");
   double size = 1;
   for (const std::int64_t extent : q) size *= static_cast<double>(extent);
   // The rows of k: its extent before the last, in the order of permK.
@@ -139,7 +152,8 @@ constexpr OpDef kFusedAttentionOp{
         "exponentials of every row?; cap(x) = softcap tanh(x / softcap); k and v may have one element along the innermost "
         "leading axes, or serve `groups` heads of q with each of theirs; a bool mask puts `fill` where it is `invert` (0); "
         "`safe`: rows that are all -inf give "
-        "zeros; D drops the share `dropout`.",
+        "zeros; D drops the share `dropout`; viewQ, viewK, viewV, of passes after the gradient: offset, extents and strides "
+        "of the part of a larger tensor that is the operand.",
     .inputs = {3, 4},
     .outputs = {1, 2},
     .category = OpCategory::kMatmul,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/strided_view.h"
+
 namespace stepscope::ops {
 namespace {
 
@@ -45,6 +47,22 @@ Result<Shape> permutedShape(ShapeContext& c, const Shape& shape, std::string_vie
     result.push_back(shape[static_cast<std::size_t>(perm[i])]);
   }
   return result;
+}
+
+Result<Shape> seenShape(ShapeContext& c, std::size_t input, std::string_view view, std::string_view perm) {
+  const Shape& shape = *c.inputShape(input);
+  if (!c.attrs().has(view)) return permutedShape(c, shape, perm);
+  const auto dims = knownDims(shape);
+  const auto seen = dims ? StridedView::of(*dims, c.attrs(), view) : StridedView::read(c.attrs().integers(view));
+  if (!seen) return c.error(seen.error().message);
+  return permutedShape(c, shapeOf(seen->dims), perm);
+}
+
+Dims seenDims(std::span<const std::int64_t> dims, const Attributes* attrs, std::string_view view) {
+  const Dims all(dims.begin(), dims.end());
+  if (!attrs || !attrs->has(view)) return all;
+  const auto seen = StridedView::of(all, *attrs, view);
+  return seen ? seen->dims : all;
 }
 
 Status requireOneType(const ShapeContext& c, std::initializer_list<std::size_t> inputs) {
@@ -105,7 +123,8 @@ Status matMulGradient(GradientContext& g, bool transA, bool transB, float alpha)
 }
 
 double matMulFlops(const OpShapes& shapes) {
-  const auto a = shapes.inputs[0], y = shapes.outputs[0];
+  const Dims a = seenDims(shapes.inputs[0], shapes.attrs, "viewA");
+  const auto y = shapes.outputs[0];
   double elements = 1;
   for (const std::int64_t extent : y) elements *= static_cast<double>(extent);
   if (elements == 0) return 0;

@@ -22,6 +22,13 @@ Result<Shape> productShape(ShapeContext& c, const Shape& left, const Shape& righ
 // an order that is none of its axes.
 Result<Shape> permutedShape(ShapeContext& c, const Shape& shape, std::string_view name);
 
+// Extents of input `input` as its reader sees it: those of the view that attribute `view` picks of it
+// (kernels/strided_view.h), with its axes in the order of attribute `perm`. The rank of the input is known. Errors: those of
+// permutedShape, a view that is not within an input of known extents.
+Result<Shape> seenShape(ShapeContext& c, std::size_t input, std::string_view view, std::string_view perm);
+// The extents that attribute `view` picks of an operand of these; for costs.
+Dims seenDims(std::span<const std::int64_t> dims, const Attributes* attrs, std::string_view view);
+
 // Gradients of y = alpha · op(x0) · op(x1) to inputs 0 and 1:
 //   dA = dY · op(B)^T,  dB = op(A)^T · dY  (operands exchanged where op transposes), summed over broadcast batch axes.
 // With a rank-2 B and a longer A both are folded to matrices first, so that dB is one product and no batch of them.

@@ -10,8 +10,8 @@ Status inferProductShape(ShapeContext& c) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
     return {};
   }
-  SS_ASSIGN(const Shape left, permutedShape(c, *c.inputShape(0), "permA"));
-  SS_ASSIGN(const Shape right, permutedShape(c, *c.inputShape(1), "permB"));
+  SS_ASSIGN(const Shape left, seenShape(c, 0, "viewA", "permA"));
+  SS_ASSIGN(const Shape right, seenShape(c, 1, "viewB", "permB"));
   SS_ASSIGN(const Shape y, productShape(c, left, right));
   if (c.hasInput(2) && c.rankKnown(2)) {
     const Shape& bias = *c.inputShape(2);
@@ -35,7 +35,8 @@ constexpr OpDef kProductOp{
     .doc =
         "y = activation((alpha · a^permA · b^permB + bias)^permY + addend): a matrix product that reads its operands and "
         "writes its "
-        "result transposed, leading axes broadcast; bias? [columns], addend? [as y]. Written by passes after the gradient.",
+        "result transposed, leading axes broadcast; bias? [columns], addend? [as y]; viewA, viewB: offset, extents and "
+        "strides of the part of a larger tensor that is the operand. Written by passes after the gradient.",
     .inputs = {2, 4},
     .outputs = {1, 1},
     .category = OpCategory::kMatmul,

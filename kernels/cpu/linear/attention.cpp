@@ -349,7 +349,8 @@ class AttentionKernel final : public Kernel {
 
 class AttentionGradKernel final : public Kernel {
  public:
-  explicit AttentionGradKernel(AttentionPlan plan) : p_(std::move(plan)) {
+  // `results`: where the gradients lie.
+  AttentionGradKernel(AttentionPlan plan, AttentionShape results) : p_(std::move(plan)), to_(std::move(results)) {
     const auto elements = static_cast<std::size_t>(p_.rows() * p_.shape().n());
     tile_ = layout_.add(elements * sizeof(float));
     other_ = layout_.add(elements * sizeof(float));
@@ -375,8 +376,8 @@ class AttentionGradKernel final : public Kernel {
   dnnl_status_t group(const KernelCall& call, std::int64_t group, std::byte* workspace) const {
     const AttentionShape& s = p_.shape();
     const std::int64_t first = group * s.shared;
-    const Strided<float> dk{output(call, 1) + s.scores.bOffset(first), s.scores.bRow, s.scores.bColumn},
-        dv{output(call, 2) + s.context.bOffset(first), s.context.bRow, s.context.bColumn};
+    const Strided<float> dk{output(call, 1) + to_.scores.bOffset(first), to_.scores.bRow, to_.scores.bColumn},
+        dv{output(call, 2) + to_.context.bOffset(first), to_.context.bRow, to_.context.bColumn};
     clear(dk, s.d(), s.n());
     clear(dv, s.n(), s.e());
     for (std::int64_t head = first; head < first + s.shared; ++head)
@@ -431,8 +432,8 @@ class AttentionGradKernel final : public Kernel {
       p_.stopAtDropped(mask, head, tile.begin + i, columns, dp);
     }
     const Operand ds{other, width, 1}, someKeys{k.data + columns.begin * k.column, k.row, k.column};
-    const Strided<float> dq{output(call, 0) + s.scores.aOffset(head) + tile.begin * s.scores.aRow, s.scores.aRow,
-                            s.scores.aColumn};
+    const Strided<float> dq{output(call, 0) + to_.scores.aOffset(head) + tile.begin * to_.scores.aRow, to_.scores.aRow,
+                            to_.scores.aColumn};
     status = multiply(rows, s.d(), width, s.scale, ds, someKeys.turned(), 0, dq);
     if (status != dnnl_success) return status;
     return multiply(s.d(), width, rows, s.scale, q.turned(), ds, 1,
@@ -440,6 +441,7 @@ class AttentionGradKernel final : public Kernel {
   }
 
   AttentionPlan p_;
+  AttentionShape to_;
   WorkspaceLayout layout_;  // of one thread
   std::size_t tile_ = 0, other_ = 0, kept_ = 0, slopes_ = 0;
 };
@@ -461,8 +463,14 @@ Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
     if (!takesInput(spec, i)) return notTaken(spec, "elements other than float32");
   for (const std::size_t i : {0u, 1u, 2u})
     if (!takesOutput(spec, i)) return notTaken(spec, "gradients other than float32, or fewer than three");
-  SS_ASSIGN(AttentionPlan plan, planOf(spec, 2, spec.inputs[2].dims, spec.inputs[3].dims, spec.inputs[4].dims));
-  return std::make_unique<AttentionGradKernel>(std::move(plan));
+  const Dims &q = spec.inputs[2].dims, &k = spec.inputs[3].dims, &v = spec.inputs[4].dims;
+  SS_ASSIGN(AttentionPlan plan, planOf(spec, 2, q, k, v));
+  SS_ASSIGN(AttentionShape results, attentionGradientShape(q, k, v, spec.attrs));
+  const auto found = [](const MatMulShape& s) { return packs(s.bRow, s.bColumn, s.k, s.n); };
+  if (!packs(results.scores.aRow, results.scores.aColumn, results.m(), results.d()) || !found(results.scores) ||
+      !found(results.context))
+    return notTaken(spec, "gradients without neighbours in a row");
+  return std::make_unique<AttentionGradKernel>(std::move(plan), std::move(results));
 }
 
 }  // namespace stepscope::cpu

@@ -94,8 +94,9 @@ class SgemmKernel final : public Kernel {
       : p_(std::move(params)), batches_(p_.shape.batches()), split_(split), fixed_(fixed) {}
 
   Status run(const KernelCall& call) override {
-    const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
-    const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
+    const auto* left = static_cast<const float*>(call.inputs[p_.a].data);
+    const auto* right = static_cast<const float*>(call.inputs[p_.b].data);
+    const float *a = left + p_.shape.aStart, *b = right + p_.shape.bStart;  // of the first product
     auto* y = static_cast<float*>(call.outputs[0].data);
     const ThreadScope scope(split_ == Split::kFixed ? 1 : p_.threads);  // the routine's own; ours are named
     const Range rows{0, p_.shape.m}, columns{0, p_.shape.n};
@@ -108,7 +109,7 @@ class SgemmKernel final : public Kernel {
       for (std::int64_t item = 0; item < batches_ * fixed_; ++item) {
         const std::int64_t i = item / fixed_, block = item % fixed_;
         const Range part{extent * block / fixed_, extent * (block + 1) / fixed_};
-        failure.note(sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i),
+        failure.note(sgemm(p_, left + p_.shape.aOffset(i), right + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i),
                            byRows ? part : rows, byRows ? columns : part));
       }
     } else if (split_ != Split::kRoutine) {
@@ -126,8 +127,8 @@ class SgemmKernel final : public Kernel {
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
       for (std::int64_t i = 0; i < batches_; ++i)
-        failure.note(
-            sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns));
+        failure.note(sgemm(p_, left + p_.shape.aOffset(i), right + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows,
+                           columns));
     }
     SS_TRY(failure.status("matrix product"));
     if (p_.relu) rectify(call.outputs[0], p_.threads);
@@ -150,6 +151,11 @@ class SgemmKernel final : public Kernel {
   Split split_;
   std::int64_t fixed_;  // blocks of each product
 };
+
+// The library does not write to what it reads, though it takes addresses that it could write to.
+void* firstOf(const TensorView& operand, std::int64_t start) {
+  return static_cast<std::byte*>(operand.data) + start * static_cast<std::int64_t>(dtypeSize(operand.dtype));
+}
 
 // Whether what is added is one row, as primitives take a bias.
 bool isBias(const MatMulParams& p) { return p.beta == 1 && p.cRow == 0 && p.cColumn == 1 && p.alpha == 1; }
@@ -188,8 +194,8 @@ class InnerProductKernel final : public Kernel {
   Status run(const KernelCall& call) override {
     const ThreadScope scope(p_.threads);
     prepare(p_, call, p_.beta != 0 && !bias_);
-    arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
-    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
+    arguments_[DNNL_ARG_SRC].set_data_handle(firstOf(call.inputs[p_.a], p_.shape.aStart));
+    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(firstOf(call.inputs[p_.b], p_.shape.bStart));
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
@@ -263,8 +269,8 @@ class PrimitiveKernel final : public Kernel {
     const ThreadScope scope(p_.threads);
     prepare(p_, call, p_.beta != 0 && !bias_);
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
-    arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
-    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
+    arguments_[DNNL_ARG_SRC].set_data_handle(firstOf(call.inputs[p_.a], p_.shape.aStart));
+    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(firstOf(call.inputs[p_.b], p_.shape.bStart));
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     SS_TRY(execute(product_, stream_, arguments_));
@@ -296,6 +302,7 @@ void writeRows(MatMulParams& p) {
   std::swap(p.a, p.b);
   std::swap(s.m, s.n);
   std::swap(s.aStrides, s.bStrides);
+  std::swap(s.aStart, s.bStart);
   std::swap(s.aRow, s.bColumn);
   std::swap(s.aColumn, s.bRow);
   std::swap(s.yRow, s.yColumn);
@@ -347,7 +354,7 @@ std::unique_ptr<Kernel> fastOrNull(const MatMulParams& params) {
 
 Result<MatMulParams> paramsOf(const KernelSpec& spec) {
   MatMulParams params;
-  SS_ASSIGN(params.shape, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, ProductForm::of(spec.attrs)));
+  SS_ASSIGN(params.shape, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, spec.attrs));
   params.alpha = spec.attrs.real("alpha", 1.0f);
   params.threads = spec.threads;
   params.dtype = spec.outputs[0].dtype;

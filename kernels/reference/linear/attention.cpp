@@ -128,6 +128,8 @@ Status fusedAttention(const KernelSpec& spec, const KernelCall& call) {
 
 Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
   SS_ASSIGN(const AttentionShape s, shapeOf(spec, call, 2));
+  SS_ASSIGN(const AttentionShape to,
+            attentionGradientShape(call.inputs[2].dims, call.inputs[3].dims, call.inputs[4].dims, spec.attrs));
   const bool known = dispatchFloat(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     const auto n = static_cast<std::size_t>(s.n());
@@ -143,7 +145,7 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
                          static_cast<const T*>(call.inputs[4].data) + s.context.bOffset(h), s};
       const Mask mask{call.inputPresent(5) ? &call.inputs[5] : nullptr, s.maskOffset(h)};
       const T* dOut = dy + s.context.yOffset(h);
-      T* dq = dqAll + s.scores.aOffset(h);
+      T* dq = dqAll + to.scores.aOffset(h);
       if (h % s.shared == 0) {
         std::fill(dk.begin(), dk.end(), 0.0);
         std::fill(dv.begin(), dv.end(), 0.0);
@@ -177,17 +179,17 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
             sum += dp[at2] * head.kAt(j, c);
             dk[at2 * static_cast<std::size_t>(s.d()) + static_cast<std::size_t>(c)] += dp[at2] * head.qAt(i, c);
           }
-          dq[i * s.scores.aRow + c * s.scores.aColumn] = static_cast<T>(sum);
+          dq[i * to.scores.aRow + c * to.scores.aColumn] = static_cast<T>(sum);
         }
       }
       if ((h + 1) % s.shared != 0) continue;
-      T* dkHead = dkAll + s.scores.bOffset(h);
-      T* dvHead = dvAll + s.context.bOffset(h);
+      T* dkHead = dkAll + to.scores.bOffset(h);
+      T* dvHead = dvAll + to.context.bOffset(h);
       for (std::int64_t j = 0; j < s.n(); ++j) {
         for (std::int64_t c = 0; c < s.d(); ++c)
-          dkHead[c * s.scores.bRow + j * s.scores.bColumn] = static_cast<T>(dk[static_cast<std::size_t>(j * s.d() + c)]);
+          dkHead[c * to.scores.bRow + j * to.scores.bColumn] = static_cast<T>(dk[static_cast<std::size_t>(j * s.d() + c)]);
         for (std::int64_t c = 0; c < s.e(); ++c)
-          dvHead[j * s.context.bRow + c * s.context.bColumn] = static_cast<T>(dv[static_cast<std::size_t>(j * s.e() + c)]);
+          dvHead[j * to.context.bRow + c * to.context.bColumn] = static_cast<T>(dv[static_cast<std::size_t>(j * s.e() + c)]);
       }
     }
   });

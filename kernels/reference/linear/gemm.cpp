@@ -5,7 +5,7 @@
 namespace stepscope::reference {
 
 Status gemm(const KernelSpec& spec, const KernelCall& call) {
-  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, ProductForm::of(spec.attrs)));
+  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, spec.attrs));
   const double alpha = spec.attrs.real("alpha", 1.0f), beta = spec.attrs.real("beta", 1.0f);
   std::int64_t cRow = 0, cColumn = 0;
   if (call.inputPresent(2)) {

@@ -6,7 +6,7 @@ namespace stepscope::reference {
 namespace {
 
 Status multiply(const KernelSpec& spec, const KernelCall& call) {
-  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, ProductForm::of(spec.attrs)));
+  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, spec.attrs));
   const double alpha = spec.attrs.real("alpha", 1.0f);
   const bool hasBias = call.inputPresent(2), hasAddend = call.inputPresent(3),
              relu = spec.attrs.text("activation", "") == "Relu";

@@ -72,6 +72,39 @@ void addAttention(std::vector<OpExample>& all) {
   attention("grouped_heads_dropped", {In::random({6, 3, 5}), In::random({3, 4, 5}), In::random({3, 4, 2})},
             {{"groups", std::int64_t{2}}, {"dropout", 0.25F}});
   attention("one_key_head", {In::random({3, 2, 4, 5}), In::random({1, 1, 6, 5}), In::random({1, 1, 6, 4})}, {});
+  // Parts of one packed projection each; gradients are of the parts. No gradient: views are of passes after it.
+  const Attributes views = with(heads, {{"viewQ", Ints{0, 2, 4, 3, 5, 144, 36, 5, 1}},
+                                        {"viewK", Ints{15, 2, 6, 3, 5, 216, 36, 5, 1}},
+                                        {"viewV", Ints{21, 2, 6, 3, 4, 216, 36, 4, 1}},
+                                        {"dropout", 0.25F}});
+  const In packed = In::random({2, 6, 36});
+  all.push_back({"FusedAttention_views",
+                 "stepscope",
+                 "FusedAttention",
+                 {In::random({2, 4, 36}), packed, packed, causal},
+                 2,
+                 with(views, {{"fill", -3.4e38F}}),
+                 1e-6,
+                 false});
+  all.push_back({"FusedAttentionGrad_views",
+                 "stepscope",
+                 "FusedAttentionGrad",
+                 {In::random({2, 4, 3, 4}), In::random({2, 3, 4, 2}, 0.5, 1), In::random({2, 4, 36}), packed, packed},
+                 3,
+                 views,
+                 1e-6,
+                 false});
+  all.push_back({"FusedAttentionGrad_views_grouped",
+                 "stepscope",
+                 "FusedAttentionGrad",
+                 {In::random({2, 4, 6, 4}), In::random({2, 6, 4, 2}, 0.5, 1), In::random({2, 4, 30}), packed, packed},
+                 3,
+                 with(heads, {{"viewQ", Ints{0, 2, 4, 6, 5, 120, 30, 5, 1}},
+                              {"viewK", Ints{2, 2, 6, 2, 5, 216, 36, 5, 1}},
+                              {"viewV", Ints{12, 2, 6, 2, 4, 216, 36, 4, 1}},
+                              {"groups", std::int64_t{3}}}),
+                 1e-6,
+                 false});
   // Several tiles of rows and more draws than one block. In f64 the finite differences of so many elements take too long.
   all.push_back({"FusedAttention_tiles",
                  "stepscope",
@@ -153,6 +186,15 @@ void addProducts(std::vector<OpExample>& all) {
   };
   product("heads_in_place", {In::random({2, 5, 3, 4}), In::random({2, 6, 3, 4})},
           {{"permA", Ints{0, 2, 1, 3}}, {"permB", Ints{0, 2, 3, 1}}, {"alpha", 0.5f}});
+  // Parts of packed projections: queries and keys of the first half, values by columns.
+  product("views_of_heads", {In::random({2, 5, 24}), In::random({2, 6, 30})},
+          {{"viewA", Ints{12, 2, 5, 3, 4, 120, 24, 4, 1}},
+           {"viewB", Ints{6, 2, 6, 3, 4, 180, 30, 4, 1}},
+           {"permA", Ints{0, 2, 1, 3}},
+           {"permB", Ints{0, 2, 3, 1}}});
+  product("views_stored_by_columns", {In::random({9, 6}), In::random({9, 7})},
+          {{"viewA", Ints{12, 5, 6, 6, 1}}, {"viewB", Ints{22, 5, 5, 7, 1}}, {"permA", Ints{1, 0}}, {"permY", Ints{1, 0}}});
+  product("view_of_rows", {In::random({6, 4}), In::random({4, 5}), In::random({5})}, {{"viewA", Ints{8, 3, 4, 4, 1}}});
   product("context_in_place", {In::random({2, 3, 5, 6}), In::random({2, 6, 3, 4})},
           {{"permB", Ints{0, 2, 1, 3}}, {"permY", Ints{0, 2, 1, 3}}});
   product("stored_by_columns", {In::random({7, 3}), In::random({7, 5})}, {{"permA", Ints{1, 0}}, {"permY", Ints{1, 0}}});
