@@ -108,8 +108,6 @@ class Fuser {
     Group group{sum.id, made, dimsOf(elements), {{made, *steps}}, std::move(closing)};
     if (!fits(last, group) || last.phase != sum.phase || last.predicates != sum.predicates) return std::nullopt;
     std::string why = group.sum->refusal;
-    if (why.empty() && sum.phase == Phase::kForward && elementCount(dimsOf(sum.output(0))) == 1)
-      why = "of one number alone, a loss, the step tells what each row of the batch adds to it";
     if (why.empty() && !readers_.single(elements))
       why = fmt::format("'{}' is read elsewhere too and written in any case", graph_.value(elements).name);
     if (why.empty() && convolves_ && layoutRefusal(typeOf(elements), group.dims).empty())

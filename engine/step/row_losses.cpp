@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "engine/ops/class_loss.h"
+#include "engine/ops/op_def.h"
 #include "engine/snapshot/utf8.h"
+#include "kernels/kernel.h"
 
 namespace stepscope {
 namespace {
@@ -40,7 +42,11 @@ const Node* reducingNode(const Graph& graph, ValueId loss) {
   return node;
 }
 
-bool isReduction(const Node& node) { return node.domain.empty() && (node.op == "ReduceMean" || node.op == "ReduceSum"); }
+// The sum of a chain of elementwise nodes, which are nowhere else (pass fuse_pointwise).
+bool sumsChain(const Node& node) { return node.domain == kInternalDomain && node.op == "PointwiseSum"; }
+bool isReduction(const Node& node) {
+  return sumsChain(node) || (node.domain.empty() && (node.op == "ReduceMean" || node.op == "ReduceSum"));
+}
 
 // Of one row whose classes lie `stride` apart.
 double logSumExp(const TensorView& scores, std::int64_t first, std::int64_t classes, std::int64_t stride) {
@@ -153,12 +159,51 @@ snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node,
   return out;
 }
 
+// The elements that a chain sums, computed once more from its operands.
+Result<Tensor> elementsOf(const Graph& graph, const Node& sum, const std::function<Result<TensorView>(ValueId)>& read) {
+  KernelSpec spec;
+  spec.domain = kInternalDomain;
+  spec.op = "Pointwise";
+  for (const char* name : {"steps", "output_type"})
+    if (const AttrValue* value = sum.attrs.find(name)) spec.attrs.set(name, *value);
+  std::vector<TensorView> operands;
+  Dims dims;
+  for (const ValueId in : sum.inputs) {
+    SS_ASSIGN(operands.emplace_back(), read(in));
+    SS_ASSIGN(dims, broadcastDims(dims, operands.back().dims));
+    spec.inputs.push_back({operands.back().dtype, operands.back().dims, false, {}});
+  }
+  Tensor result(graph.value(sum.output(0)).type.dtype, dims);
+  spec.outputs.push_back({result.dtype(), dims, false, {}});
+  SS_ASSIGN(const auto kernel, makeKernel(Backend::kCpu, spec));
+  const Tensor room(DType::kU8, {static_cast<std::int64_t>(kernel->workspaceBytes())});
+  std::vector<TensorView> results{result.view()};
+  KernelCall call;
+  call.inputs = operands;
+  call.outputs = results;
+  call.workspace = {static_cast<std::byte*>(room.data()), room.bytes()};
+  SS_TRY(kernel->run(call));
+  return result;
+}
+
 snapshot::RowLosses ofReduction(const Graph& graph, const Node& node,
                                 const std::function<Result<TensorView>(ValueId)>& read) {
-  const bool mean = node.op == "ReduceMean";
+  const bool chain = sumsChain(node), mean = chain ? node.attrs.integer("mean", 0) != 0 : node.op == "ReduceMean";
   snapshot::RowLosses out;
-  out.set_quantity(toUtf8(fmt::format("{} of '{}' over each row", mean ? "mean" : "sum", graph.value(node.input(0)).name)));
-  const auto view = read(node.input(0));
+  out.set_quantity(toUtf8(fmt::format("{} of '{}' over each row", mean ? "mean" : "sum",
+                                      graph.value(chain ? node.output(0) : node.input(0)).name)));
+  Tensor computed;
+  Result<TensorView> view = TensorView();
+  if (chain) {
+    if (auto elements = elementsOf(graph, node, read)) {
+      computed = std::move(*elements);
+      view = computed.view();
+    } else {
+      view = tl::make_unexpected(elements.error());
+    }
+  } else {
+    view = read(node.input(0));
+  }
   if (!view) {
     out.set_unavailable(toUtf8(view.error().message));
     return out;

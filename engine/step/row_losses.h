@@ -16,6 +16,7 @@ namespace stepscope {
 //                                                        from the log-probabilities, or from the scores while those are
 //                                                        there
 //   ReduceMean, ReduceSum                                the mean or sum of each entry of the first axis of what is reduced
+//   PointwiseSum                                         the same of the elements of its chain, which are computed again
 // `read` gives a value's contents or says why there are none; `instructionOf` the place of a node in the plan.
 // A loss of another form, or of more than 2^20 rows, is told in `unavailable` with instruction -1.
 snapshot::RowLosses rowLosses(const Graph& graph, ValueId loss, const std::function<Result<TensorView>(ValueId)>& read,

@@ -66,6 +66,14 @@ TEST(PointwiseSum, LeadingAndTrailingAxesOfAChainAreOneNode) {
     }
 }
 
+TEST(PointwiseSum, ALossIsTheSumOfItsChain) {
+  for (const char* op : {"ReduceMean", "ReduceSum"}) {
+    Sums s;
+    s.finish({s.sum(op, std::nullopt, false)});
+    EXPECT_EQ(s.expectOneNode().attrs.integers("axes"), (Ints{0, 1, 2}));
+  }
+}
+
 TEST(PointwiseSum, AnAxisOfOneElementStandsWhereItLikes) {
   Sums s;
   const ValueId wide = s.input("wide", {4, 1, 6});
@@ -112,11 +120,6 @@ TEST(PointwiseSum, WhatIsSummedIsRoundedAsItsNodeRoundsIt) {
 }
 
 TEST(PointwiseSum, NearMisses) {
-  {
-    Sums s;
-    s.finish({s.sum("ReduceMean", std::nullopt, false)});
-    EXPECT_EQ(s.missOf(), "of one number alone, a loss, the step tells what each row of the batch adds to it");
-  }
   {
     Sums s;
     s.finish({s.sum("ReduceSum", Ints{1})});
@@ -209,6 +212,36 @@ TEST(PointwiseSum, AStepHasTheSameGradientsInEveryType) {
       for (std::size_t i = 0; i < gradient.size(); ++i)
         EXPECT_NEAR(on->gradients.at(name)[i], gradient[i], rounding * std::abs(gradient[i]) + 1e-8)
             << low << ' ' << name << i;
+  }
+}
+
+// Losses as they are attached to an output, and as exporters write them: one instruction less, and what each row adds to
+// them is told as before.
+TEST(PointwiseSum, LossesAreSummedWithTheirChain) {
+  const std::string x = floats("x", {6, 5}, ramp(30)) + floats("w", {5, 4}, ramp(20, 0.2F)) + node("MatMul", "x w", "p");
+  const std::string target = floats("target", {6, 4}, ramp(24, -0.3F));
+  const auto ofDifference = [&](const std::string& chain, const char* reduce) {
+    return x + target + node("Sub", "p target", "d") + chain + node(reduce, "e", "loss", attribute("keepdims", 0));
+  };
+  const std::string hinge = node("Abs", "d", "a") + node("Exp", "a", "u") + node("Log", "u", "e");
+  for (const std::string& graph :
+       {ofDifference(node("Mul", "d d", "e"), "ReduceMean"), ofDifference(node("Abs", "d", "e"), "ReduceMean"),
+        ofDifference(node("Mul", "d d", "e"), "ReduceSum"), ofDifference(hinge, "ReduceMean")}) {
+    const auto run = [&](const char* fuse) {
+      return smallStep(graph, 20, {"w"}, {1, {{"pass.fuse_pointwise", fuse}, {"freeze", "^(x|target)$"}}, {}});
+    };
+    const auto on = run("on"), off = run("off");
+    ASSERT_TRUE(on) << on.error().message;
+    ASSERT_TRUE(off) << off.error().message;
+    EXPECT_EQ(on->running.count("PointwiseSum"), 1u);
+    EXPECT_EQ(on->running.count("ReduceMean") + on->running.count("ReduceSum"), 0u);
+    EXPECT_LT(on->instructions, off->instructions);
+    EXPECT_NEAR(on->loss, off->loss, 1e-6 * std::abs(off->loss));
+    for (std::size_t i = 0; i < off->gradients.at("w").size(); ++i)
+      EXPECT_NEAR(on->gradients.at("w")[i], off->gradients.at("w")[i], 1e-6) << i;
+    ASSERT_EQ(off->rows.size(), 6u);
+    ASSERT_EQ(on->rows.size(), 6u);
+    for (std::size_t row = 0; row < 6; ++row) EXPECT_NEAR(on->rows[row], off->rows[row], 1e-6 * (1 + off->rows[row])) << row;
   }
 }
 

@@ -47,6 +47,7 @@ Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vect
   SS_ASSIGN(const snapshot::StepRecord record, session->step());
   SmallStep result;
   result.loss = record.loss();
+  result.rows.assign(record.row_losses().values().begin(), record.row_losses().values().end());
   for (const std::string& name : parameters) {
     SS_ASSIGN(const Tensor gradient, session->trained().gradient(name));
     result.gradients[name] = elementsOf(gradient.view());

@@ -14,6 +14,7 @@ struct SmallStep {
   std::map<std::string, std::vector<double>> gradients;
   std::map<std::string, std::vector<double>> state;   // parameters and statistics after the step
   std::map<std::string, std::vector<double>> values;  // what SmallStepOptions::keep names
+  std::vector<double> rows;                           // what each adds to the loss; empty where the step cannot tell
   std::vector<std::string> warnings;
   std::size_t instructions = 0, conditional = 0;  // of the plan; those under a predicate
   std::map<std::string, std::size_t> running;     // ops of instructions that run something, which views do not
