@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "engine/ir/recomputed_copy.h"
 #include "engine/ops/op_def.h"
 #include "kernels/rank_part.h"
 
@@ -97,22 +98,12 @@ class Sharer {
     const NodeId producer = graph_.value(value).producer;
     if (!producer) return value;  // a parameter, which is gathered again, or a constant
     if (const auto known = again.find(value); known != again.end()) return known->second;
-    const Node original = graph_.node(producer);
-    std::vector<ValueId> inputs = original.inputs;
+    std::vector<ValueId> inputs = graph_.node(producer).inputs;
     for (ValueId& input : inputs)
       if (input && made.contains(input)) {
         SS_ASSIGN(input, copyOf(input, made, again));
       }
-    const NodeId id = graph_.addNode(original.name + "_recompute", original.domain, original.op, std::move(inputs),
-                                     {graph_.value(value).name + "_recompute"}, original.attrs);
-    Node& node = graph_.mutableNode(id);
-    node.sinceVersion = original.sinceVersion;
-    node.phase = Phase::kRecompute;
-    node.provenance = original.provenance;
-    node.provenance.sources = {producer};
-    node.provenance.pass = graph_.pass();
-    node.provenance.forward = producer;
-    node.origin = {.kind = Origin::Kind::kRecomputed, .node = producer};
+    const NodeId id = addRecomputedCopy(graph_, producer, std::move(inputs), {graph_.value(value).name + "_recompute"});
     SS_TRY(inference_.inferNode(id));
     return again[value] = graph_.node(id).output(0);
   }

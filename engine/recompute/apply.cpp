@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "engine/ir/recomputed_copy.h"
+
 namespace stepscope {
 namespace {
 
@@ -57,16 +59,8 @@ class Rewriter {
     std::vector<std::string> names;
     for (const ValueId out : original.outputs)
       names.push_back(out && !nextStates_.contains(out.index) ? graph_.value(out).name + "_recompute" : std::string());
-    const NodeId clone = graph_.addNode(original.name + "_recompute", original.domain, original.op, std::move(inputs),
-                                        std::move(names), original.attrs);
-    Node& node = graph_.mutableNode(clone);
-    node.sinceVersion = original.sinceVersion;
-    node.phase = Phase::kRecompute;
-    node.provenance = original.provenance;
-    node.provenance.sources = {producer};
-    node.provenance.pass = graph_.pass();
-    node.provenance.forward = producer;
-    node.origin = {.kind = Origin::Kind::kRecomputed, .node = producer};
+    const NodeId clone = addRecomputedCopy(graph_, producer, std::move(inputs), std::move(names));
+    const Node& node = graph_.node(clone);
     for (std::size_t i = 0; i < original.outputs.size(); ++i) {
       if (!node.outputs[i]) continue;
       Value& copy = graph_.mutableValue(node.outputs[i]);
