@@ -173,15 +173,18 @@ void printRanks(const std::vector<RankPoint>& points, const NetworkFile& network
                {"collectives", p.collectives},
                {"sent_bytes", p.sentBytes},
                {"levels", std::move(levels)},
+               {"communication_ns", p.communicationNs},
                {"exposed_ns", p.exposedNs},
                {"compute_ns", p.computeNs}});
     rows.push_back({std::to_string(p.ranks), units::bytes(p.peakBytes), units::bytes(p.stateBytes),
-                    std::to_string(p.collectives), units::bytes(p.sentBytes), units::time(p.exposedNs),
-                    units::time(p.computeNs), fmt::format("{:.1f} %", 100 * share)});
+                    std::to_string(p.collectives), units::bytes(p.sentBytes), units::time(p.communicationNs),
+                    units::time(p.exposedNs), units::time(p.computeNs), fmt::format("{:.1f} %", 100 * share)});
   }
   if (output.json()) return;
-  say("{}", table({"ranks", "peak", "state", "collectives", "sent", "communication", "compute at least", "share"}, rows, 2));
-  say("\nof one rank, in one update with its micro steps, on network {}; no collective runs while nodes do\n",
+  say("{}",
+      table({"ranks", "peak", "state", "collectives", "sent", "communication", "of it exposed", "compute at least", "share"},
+            rows, 2));
+  say("\nof one rank, in one update with its micro steps, on network {}; exposed: while no node runs, and the share of it\n",
       network.name.empty() ? "without a name" : network.name);
 }
 

@@ -68,7 +68,7 @@ class Emitter {
     if (parts() && !parameterParts()) SS_TRY(joinParameters(trained));
     if (parameterParts()) {
       for (const BackwardCollective& sum : sent_) sharedOut.backward.push_back(sum);
-      orderCollectives(graph_, sharedOut.forward, std::move(sharedOut.backward));
+      orderCollectives(graph_, sharedOut.forward, std::move(sharedOut.backward), o_.rankPrefetch);
     }
     return std::move(report_);
   }

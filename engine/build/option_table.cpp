@@ -146,6 +146,16 @@ std::vector<OptionInfo> plainOptions() {
       {"ranks", "2", "how many processes `distributed` local starts", {}},
       {"ranks.bucket", "26214400", "bytes of gradients that ranks average at a time", {}},
       {"ranks.check", "off", "compare the parameters of all ranks after every step, bit for bit", {"on", "off"}},
+      {"ranks.overlap",
+       "on",
+       "average a bucket of gradients while the backward phase makes the next ones, on a thread of its own; the same bits; "
+       "with ranks.shard=gradients or parameters one more bucket is in memory",
+       {"on", "off"}},
+      {"ranks.prefetch",
+       "on",
+       "with ranks.shard=parameters: gather the parameters that come next while those before them compute; the same bits; "
+       "one more bucket is in memory",
+       {"on", "off"}},
       {"ranks.shard",
        "off",
        "what each rank keeps its part of alone, in place of a copy on all: optimizer = optimizer state (ZeRO 1), gradients "

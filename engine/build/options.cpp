@@ -188,6 +188,8 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        }},
       {"ranks", [&] { return setWhole(o.ranks, 1, 1024); }},
       {"ranks.bucket", [&] { return setBytes(o.rankBucket, std::int64_t{1} << 40); }},
+      {"ranks.overlap", [&] { return setToggle(o.rankOverlap); }},
+      {"ranks.prefetch", [&] { return setToggle(o.rankPrefetch); }},
       {"ranks.check", [&] { return setToggle(o.rankCheck); }},
       {"ranks.shard",
        [&] {

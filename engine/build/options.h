@@ -39,6 +39,8 @@ struct TrainOptions {
   std::int64_t ranks = 2;                            // of them, where this program starts them
   std::int64_t rankBucket = std::int64_t{25} << 20;  // bytes of gradients that are averaged at a time
   std::string rankShard = "off";                     // what ranks keep parts of: off | optimizer | gradients | parameters
+  bool rankOverlap = true;                           // gradients are sent while the backward phase runs
+  bool rankPrefetch = true;                          // parts of parameters are gathered ahead
   bool rankCheck = false;                            // parameters of all ranks are compared after every step
   double rankTimeout = 600;                          // seconds that one may let the others wait
   double lr = 0.001, momentum = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;

@@ -235,7 +235,8 @@ Result<SharedOut> shareOutParameters(Graph& graph, Inference& inference, const s
   return Sharer(graph, inference, trained, shared, uses, rank, ranks, bytes).run();
 }
 
-void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward) {
+void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward,
+                      bool ahead) {
   const auto chainOf = [&] {
     std::vector<NodeId> chain = forward;
     for (const BackwardCollective& collective : backward) chain.push_back(collective.node);
@@ -244,6 +245,17 @@ void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vec
   std::ranges::stable_sort(backward, [](const BackwardCollective& a, const BackwardCollective& b) {
     return a.use != b.use ? a.use > b.use : a.gathers && !b.gathers;
   });
+  if (ahead) {
+    std::vector<BackwardCollective> order, held;  // those that send wait for one more that gathers
+    for (const BackwardCollective& collective : backward) {
+      (collective.gathers ? order : held).push_back(collective);
+      if (!collective.gathers) continue;
+      order.insert(order.end(), held.begin(), held.end());
+      held.clear();
+    }
+    order.insert(order.end(), held.begin(), held.end());
+    backward = std::move(order);
+  }
   std::optional<std::vector<NodeId>> order = orderWith(graph, chainOf());
   if (!order) {
     std::ranges::stable_partition(backward, &BackwardCollective::gathers);

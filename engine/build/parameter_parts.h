@@ -40,7 +40,9 @@ Result<SharedOut> shareOutParameters(Graph& graph, Inference& inference, const s
 
 // Puts the graph in an order in which a gathering collective stands in front of its first reader and all of them in the
 // common order. Where that has a circle, because a pass has joined what the imported graph does at two places, everything is
-// gathered before the first gradient is sent.
-void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward);
+// gathered before the first gradient is sent. `ahead`: parameters are gathered before what sends the gradients of those that
+// were gathered before them, so that they can come while the nodes between compute (option ranks.prefetch).
+void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward,
+                      bool ahead);
 
 }  // namespace stepscope

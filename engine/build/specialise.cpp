@@ -79,6 +79,8 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   planOptions.tf32 = request.options.cudaTf32;
   SS_ASSIGN(planOptions.device, findDevice(request.options.device));
   planOptions.unordered = request.options.deterministic == "off" && !planOptions.device->onHost();
+  planOptions.overlap = request.ranks > 1 && request.options.rankOverlap;
+  planOptions.prefetch = request.ranks > 1 && request.options.rankPrefetch;
   if (!planOptions.device->onHost()) planOptions.streams = static_cast<int>(request.options.cudaStreams);
   for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
   if (!request.pinned.empty()) {

@@ -7,7 +7,7 @@
 //   ranks are at different collectives  kInvalidArgument, naming both ranks and both nodes (collective_header.h)
 //   nothing comes for too long        kIo, naming the ranks that have not come
 //   this rank is told to end          kIo, naming the ranks that have not come
-// After an error every further call returns it again. One thread.
+// After an error every further call returns it again. One thread at a time; which one, see Transport::anyThread.
 #pragma once
 
 #include <atomic>
@@ -48,6 +48,7 @@ class Communicator {
   int rank() const { return transport_->rank(); }
   int size() const { return transport_->size(); }
   std::string transport() const { return transport_->name(); }
+  bool anyThread() const { return transport_->anyThread(); }
 
   // Contiguous tensors of one type, the same list on all ranks; `out[i]` may be the memory of `in[i]`.
   // The sum over ranks, or the mean, on all of them.

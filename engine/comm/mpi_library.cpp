@@ -45,10 +45,11 @@ Result<const MpiLibrary*> MpiLibrary::load(const std::string& path) {
                     "MPICH; hint: the package openmpi-bin brings one; --distributed local needs none",
                     why, names));
   MpiLibrary mpi;
-  const bool all = find(library, "MPI_Init", mpi.init) && find(library, "MPI_Initialized", mpi.initialized) &&
-                   find(library, "MPI_Comm_rank", mpi.commRank) && find(library, "MPI_Comm_size", mpi.commSize) &&
-                   find(library, "MPI_Isend", mpi.isend) && find(library, "MPI_Irecv", mpi.irecv) &&
-                   find(library, "MPI_Test", mpi.test) && find(library, "MPI_Finalize", mpi.finalize) &&
+  const bool all = find(library, "MPI_Init_thread", mpi.initThread) && find(library, "MPI_Query_thread", mpi.queryThread) &&
+                   find(library, "MPI_Initialized", mpi.initialized) && find(library, "MPI_Comm_rank", mpi.commRank) &&
+                   find(library, "MPI_Comm_size", mpi.commSize) && find(library, "MPI_Isend", mpi.isend) &&
+                   find(library, "MPI_Irecv", mpi.irecv) && find(library, "MPI_Test", mpi.test) &&
+                   find(library, "MPI_Finalize", mpi.finalize) &&
                    find(library, "MPI_Get_library_version", mpi.getLibraryVersion) &&
                    find(library, "MPI_Comm_set_errhandler", mpi.setErrorHandler);
   if (!all) return unsupported(fmt::format("MPI: '{}' lacks functions of MPI 3; expected all of them", names));

@@ -26,7 +26,8 @@ class MpiLibrary {
   std::string version() const;
 
   // As MPI has them; 0 = success. A request is as large as a pointer in both.
-  int (*init)(int*, char***) = nullptr;
+  int (*initThread)(int*, char***, int, int*) = nullptr;
+  int (*queryThread)(int*) = nullptr;
   int (*initialized)(int*) = nullptr;
   int (*commRank)(Handle, int*) = nullptr;
   int (*commSize)(Handle, int*) = nullptr;

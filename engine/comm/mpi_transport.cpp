@@ -12,6 +12,7 @@ namespace stepscope {
 namespace {
 
 constexpr int kTag = 17;
+constexpr int kThreadSerialized = 2;                 // MPI_THREAD_SERIALIZED in both interfaces
 constexpr std::size_t kMostBytes = INT_MAX / 2 + 1;  // of one message: counts are int
 
 const MpiLibrary*& begun() {
@@ -21,11 +22,14 @@ const MpiLibrary*& begun() {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(const MpiLibrary& mpi, int rank, int size) : mpi_(mpi), rank_(rank), size_(size) {}
+  MpiTransport(const MpiLibrary& mpi, int rank, int size, bool anyThread)
+      : mpi_(mpi), rank_(rank), size_(size), anyThread_(anyThread) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string name() const override { return fmt::format("mpi ({})", mpi_.version()); }
+
+  bool anyThread() const override { return anyThread_; }
 
   Status begin(std::span<Transfer> sends, std::span<Transfer> receives) override {
     pending_.clear();
@@ -85,6 +89,7 @@ class MpiTransport final : public Transport {
 
   const MpiLibrary& mpi_;
   const int rank_, size_;
+  const bool anyThread_;
   std::vector<Message> pending_;
 };
 
@@ -92,15 +97,16 @@ class MpiTransport final : public Transport {
 
 Result<std::unique_ptr<Transport>> MpiRanks::join() {
   SS_ASSIGN(const MpiLibrary* const mpi, MpiLibrary::load());
-  int already = 0;
-  if (mpi->initialized(&already) != 0 || (!already && mpi->init(nullptr, nullptr) != 0))
-    return fail(ErrorCode::kIo, "MPI: MPI_Init failed; expected that it begins");
+  int already = 0, provided = 0;
+  if (mpi->initialized(&already) != 0 || (!already && mpi->initThread(nullptr, nullptr, kThreadSerialized, &provided) != 0))
+    return fail(ErrorCode::kIo, "MPI: MPI_Init_thread failed; expected that it begins");
+  if (already && mpi->queryThread(&provided) != 0) provided = 0;
   begun() = mpi;
   mpi->setErrorHandler(mpi->world(), mpi->errorsReturn());
   int rank = 0, size = 1;
   if (mpi->commRank(mpi->world(), &rank) != 0 || mpi->commSize(mpi->world(), &size) != 0)
     return fail(ErrorCode::kIo, "MPI: it does not tell rank and size; expected both");
-  return std::make_unique<MpiTransport>(*mpi, rank, size);
+  return std::make_unique<MpiTransport>(*mpi, rank, size, provided >= kThreadSerialized);
 }
 
 void MpiRanks::finish() {

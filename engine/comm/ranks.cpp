@@ -27,15 +27,28 @@ Status Ranks::once(const CollectivePlace& place, std::span<const TensorView> out
       if (out[i].bytes() > 0) std::memcpy(out[i].data, before->second[i].data(), out[i].bytes());
     return {};
   }
+  const std::int64_t begin = rankClockNs();
   SS_TRY(exchange());
-  exchanges_.push_back({place.node, communicator_->newest()});
-  std::vector<Tensor>& kept = done_[place.node];
-  if (!keeps_ && !place.askedAgain) return {};
+  const CollectiveTimes& times = communicator_->newest();
+  exchanges_.push_back({place.node, times, begin, times.waitNs + times.moveNs});
+  done_[place.node].clear();
+  if (keeps_ || place.askedAgain) keep(place.node, out);
+  return {};
+}
+
+void Ranks::keep(const std::string& node, std::span<const TensorView> out) {
+  std::vector<Tensor>& kept = done_[node];
+  kept.clear();
   for (const TensorView& result : out) {
     kept.emplace_back(result.dtype, result.dims);
     if (result.bytes() > 0) std::memcpy(kept.back().data(), result.data, result.bytes());
   }
-  return {};
+}
+
+RankThread* Ranks::thread() {
+  if (!communicator_->anyThread()) return nullptr;
+  if (!thread_) thread_ = std::make_unique<RankThread>();
+  return thread_.get();
 }
 
 Status Ranks::allReduce(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
@@ -99,6 +112,11 @@ CollectiveTimes Ranks::takeTimes() {
   return since;
 }
 
-std::vector<Ranks::Exchanged> Ranks::takeExchanges() { return std::exchange(exchanges_, {}); }
+std::vector<Ranks::Exchanged> Ranks::takeExchanges() {
+  for (const auto& [node, exposedNs] : std::exchange(beside_, {}))
+    for (Exchanged& exchanged : exchanges_)
+      if (exchanged.node == node) exchanged.exposedNs = exposedNs;
+  return std::exchange(exchanges_, {});
+}
 
 }  // namespace stepscope

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/rank_thread.h"
 
 namespace stepscope {
 
@@ -40,11 +41,21 @@ class Ranks {
   // The smallest of all ranks' values takes the place of each.
   Status smallest(const std::string& what, std::int64_t step, double& value);
 
+  // A thread for collectives that run beside others; null where the transport takes calls of one thread alone. While a job
+  // of it runs nothing else here may be called.
+  RankThread* thread();
+  // What a collective of this step left in `out` is kept although nobody had asked for that.
+  void keep(const std::string& node, std::span<const TensorView> out);
+  // It ran beside others, which waited so long for it in the end.
+  void ranBeside(const std::string& node, std::int64_t exposedNs) { beside_.emplace_back(node, exposedNs); }
+
   // What collectives took since this was asked before: together, and each one in its order.
   CollectiveTimes takeTimes();
   struct Exchanged {
     std::string node;
     CollectiveTimes times;
+    std::int64_t beginNs = 0;    // of the monotonic clock
+    std::int64_t exposedNs = 0;  // during which this rank did nothing else
   };
   std::vector<Exchanged> takeExchanges();
 
@@ -58,6 +69,8 @@ class Ranks {
   std::map<std::string, std::vector<Tensor>> done_;  // of the step, by node; empty where results were not kept
   CollectiveTimes told_;
   std::vector<Exchanged> exchanges_;
+  std::vector<std::pair<std::string, std::int64_t>> beside_;
+  std::unique_ptr<RankThread> thread_;  // the last member: it uses the others
 };
 
 }  // namespace stepscope

@@ -2,7 +2,7 @@
 //
 // Bytes from one rank to another arrive in the order in which they were sent; what is sent as one transfer is received as
 // one. Every rank may send to and receive from all others at once: advance() goes on with whatever can go on, so that nobody
-// waits for a peer that waits for him. One thread.
+// waits for a peer that waits for him. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,9 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;  // "mpi (Open MPI v4.1.4 …)", "local": for people
+
+  // Whether that may be another one than the one that made it.
+  virtual bool anyThread() const { return true; }
 
   // Begins to send and to receive; transfers with one rank are in the order of the list. Nothing else is under way.
   virtual Status begin(std::span<Transfer> sends, std::span<Transfer> receives) = 0;

@@ -21,6 +21,10 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
+void CollectiveRunner::begin(const Node&, const KernelCall&) { SS_CHECK(false); }
+bool CollectiveRunner::hasBegun(const Node&) const { return false; }
+Status CollectiveRunner::wait(const Node&) { return {}; }
+
 Error Executor::cancelledBefore(int instruction) {
   return {ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction)};
 }
@@ -94,6 +98,9 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   logical_.clear();
   ranUpdate_ = options.update;
   if (begin == 0) written_.clear();
+  if (begin == 0 || begin != goesOnAt_)
+    nextEarly_ = static_cast<std::size_t>(std::ranges::lower_bound(plan_.early, begin, {}, &EarlyCollective::instruction) -
+                                          plan_.early.begin());
   ActivitySource* const source = options.spans ? activityOf(device_) : nullptr;
   const std::size_t before = options.spans ? options.spans->size() : 0;
   if (source) source->startActivity();
@@ -106,6 +113,8 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
                         : graphs                        ? runGraphs(begin, end, options)
                                                         : runAll(begin, end, options);
   activityId = 0;
+  goesOnAt_ = reached && options.collectives && !options.before ? *reached : -1;
+  if (options.collectives && (!reached || !options.leavesRunning)) options.collectives->settle();
   if (reached && !device_.facts().immediate)
     if (Status status = device_.synchronise(); !status) reached = tl::make_unexpected(std::move(status.error()));
   if (source) {
@@ -123,7 +132,8 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
 Result<int> Executor::runAll(int begin, int end, const RunOptions& options) {
   const bool timed = options.spans != nullptr;
   const std::uint8_t left = options.update ? 0 : kUpdateOnly;
-  const std::uint8_t special = kConditional | kOrdered | (options.restoreState ? kSaves : 0);
+  const bool beside = options.collectives && options.collectives->beside();
+  const std::uint8_t special = kConditional | kOrdered | (options.restoreState ? kSaves : 0) | (beside ? kBegins : 0);
   Laps some;
   for (int first = begin; first < end; first += Laps::kMost) {
     const int behind = std::min(end, first + Laps::kMost);
@@ -131,7 +141,7 @@ Result<int> Executor::runAll(int begin, int end, const RunOptions& options) {
     for (int i = first; i < behind; ++i) {
       const std::uint8_t todo = todo_[at(i)];
       const bool skipped = !(todo & kKernel) || (todo & left);
-      if (skipped && !(todo & kOrdered)) continue;
+      if (skipped && !(todo & special & (kOrdered | kBegins))) continue;
       some.laps[at(some.count++)] = {0, 0, i, static_cast<std::uint8_t>((todo & special) | (skipped ? kSkipped : 0))};
       if (options.cancel && i < options.cancelBelow) some.cancellable = some.count;
     }
@@ -169,7 +179,7 @@ Status Executor::runFast(Laps& some, const RunOptions& options, Now now) {
       return tl::make_unexpected(cancelledBefore(lap->instruction));
     }
     if (lap->special) [[unlikely]] {
-      const Status status = prepare(*lap);
+      const Status status = prepare(*lap, options);
       if (!status) {
         some.done = static_cast<int>(lap - some.laps.data());
         return status;
@@ -197,22 +207,37 @@ Status Executor::runFast(Laps& some, const RunOptions& options, Now now) {
 
 // Waits, looks at the conditions, saves state. Events are recorded whether the instruction runs or not, because what waits
 // for it waits for all that is on its stream.
-Status Executor::prepare(Lap& lap) {
+Status Executor::prepare(Lap& lap, const RunOptions& options) {
+  if (lap.special & kBegins) beginEarly(lap.instruction, options);
   if (lap.special & kOrdered) SS_TRY(waitBefore(lap.instruction));
   if (lap.special & kConditional && !(lap.special & kSkipped) && !conditionsHold(lap.instruction)) lap.special |= kSkipped;
   if (lap.special & kSkipped) return lap.special & kOrdered ? recordAfter(lap.instruction) : Status();
   return lap.special & kSaves ? saveState(lap.instruction) : Status();
 }
 
+// Their order is that of all ranks: none overtakes another one.
+void Executor::beginEarly(int index, const RunOptions& options) {
+  for (; nextEarly_ < plan_.early.size() && plan_.early[nextEarly_].begins <= index; ++nextEarly_) {
+    const int which = plan_.early[nextEarly_].instruction;
+    if (!options.update && (todo_[at(which)] & kUpdateOnly)) continue;
+    if (options.begins) options.begins(which);
+    Bound& bound = instructions_[at(which)];
+    options.collectives->begin(graph_.node(plan_.instructions[at(which)].node),
+                               KernelCall{bound.inputs, bound.outputs, bound.workspace, {}, bound.stream, {}});
+  }
+}
+
 // With somebody who looks, or may stop, at every instruction.
 Result<int> Executor::runListened(int begin, int end, const RunOptions& options) {
   std::int64_t last = monotonicNs();
+  const bool beside = options.collectives && options.collectives->beside() && !options.before;
   for (int i = begin; i < end; ++i) {
     if (options.cancel && i < options.cancelBelow && options.cancel->exchange(false))
       return tl::make_unexpected(cancelledBefore(i));
     if (options.before && !options.before(i)) return i;
     const bool skipped = !options.update && (todo_[at(i)] & kUpdateOnly);
     Span span{i, last, last};
+    if (beside && todo_[at(i)] & kBegins) beginEarly(i, options);
     if (todo_[at(i)] & kOrdered) SS_TRY(waitBefore(i));
     if (todo_[at(i)] & kKernel && !skipped && conditionsHold(i)) {
       if (options.restoreState && todo_[at(i)] & kSaves) SS_TRY(saveState(i));
@@ -245,8 +270,10 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   if (bound.copies) return runCopy(index);
   if (!bound.kernel) return runDynamic(index, key);
   const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, bound.stream, {}};
-  if (bound.collective && options.collectives) [[unlikely]]
-    return options.collectives->run(graph_.node(plan_.instructions[at(index)].node), call);
+  if (bound.collective && options.collectives) [[unlikely]] {
+    const Node& node = graph_.node(plan_.instructions[at(index)].node);
+    return options.collectives->hasBegun(node) ? options.collectives->wait(node) : options.collectives->run(node, call);
+  }
   if (Status status = bound.device->launch(*bound.kernel, call); !status)
     return tl::make_unexpected(saidBy(graph_.node(plan_.instructions[at(index)].node), status.error()));
   return {};

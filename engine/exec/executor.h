@@ -45,6 +45,13 @@ class CollectiveRunner {
  public:
   virtual ~CollectiveRunner() = default;
   virtual Status run(const Node& node, const KernelCall& call) = 0;
+  // Whether collectives may run beside other instructions. Those that begin() do so one after another; wait() is called for
+  // each, in that order, and tells how it ended. Operands of `call` are used until then.
+  virtual bool beside() const { return false; }
+  virtual void begin(const Node& node, const KernelCall& call);
+  virtual bool hasBegun(const Node& node) const;  // and was not waited for
+  virtual Status wait(const Node& node);
+  virtual void settle() {}  // returns when none runs any more
 };
 
 class Executor {
@@ -78,6 +85,10 @@ class Executor {
     InstructionMarks* marks = nullptr;   // told of instructions that run a kernel or a copy
     // Runs collectives; null: their kernels do, which know of one rank alone, so that nothing is sent (trials, proofs).
     CollectiveRunner* collectives = nullptr;
+    // Called before one of them begins to run beside other instructions (plan.early). Where somebody looks at every
+    // instruction and may stop (`before`), none does.
+    std::function<void(int)> begins;
+    bool leavesRunning = false;           // they may still run when run() returns without an error
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
     bool flushSubnormals = false;         // subnormal numbers count as zero, in every thread
@@ -138,6 +149,7 @@ class Executor {
     kOrdered = 8,   // waits for an event, or is waited for
     kSaves = 16,    // writes state, and what may fail comes later
     kSkipped = 32,  // only its events count in this run
+    kBegins = 64,   // collectives may begin before it
   };
 
   struct Laps;
@@ -154,7 +166,8 @@ class Executor {
   Result<bool> replayPiece(std::size_t index, const RunOptions& options);
   Status recordPiece(std::size_t index, const RunOptions& options);
   static Error cancelledBefore(int instruction);
-  Status prepare(Lap& lap);
+  Status prepare(Lap& lap, const RunOptions& options);
+  void beginEarly(int index, const RunOptions& options);
   template <class Now>
   Status runFast(Laps& some, const RunOptions& options, Now now);
   Result<int> runListened(int begin, int end, const RunOptions& options);
@@ -202,6 +215,8 @@ class Executor {
   };
   std::vector<Bound> instructions_;
   std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo
+  std::size_t nextEarly_ = 0;       // of plan_.early: the one that begins next
+  int goesOnAt_ = -1;               // where the newest run ended, if the next one is to follow it
   std::vector<InternedText> implementations_;
   std::vector<const Determinism*> determinism_;  // by instruction, into said_
   std::deque<Determinism> said_;                 // few: kernels of a kind say the same

@@ -116,6 +116,8 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
                                               (instruction.updateEntry ? kUpdateOnly : 0) |
                                               (bound.predicates.empty() ? 0 : kConditional)));
   }
+  for (const EarlyCollective& early : plan_.early)
+    for (const int i : {early.begins, early.instruction}) todo_[at(i)] |= kBegins;
   SS_TRY(bindEvents());
   findSaves();
   if (anyDynamic) {

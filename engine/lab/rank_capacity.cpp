@@ -34,6 +34,30 @@ std::int64_t turnsOf(const Node& node, const PlannedCollective& collective, DTyp
   return node.op == "AllReduce" ? 2 * pieces : node.op == "ReduceScatter" ? pieces : 1;
 }
 
+// How long a micro step waits for its collectives, which run one after another beside its nodes (plan.early).
+double exposedNs(const ExecutionPlan& plan, const std::vector<double>& nodeNs, const std::vector<double>& collectiveNs,
+                 bool update) {
+  double now = 0, free = 0, exposed = 0;  // free: until when collectives run
+  std::size_t next = 0;
+  std::vector<double> ends(plan.instructions.size(), -1.0);
+  for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
+    for (; next < plan.early.size() && plan.early[next].begins <= static_cast<int>(i); ++next) {
+      const auto which = static_cast<std::size_t>(plan.early[next].instruction);
+      if (!update && plan.instructions[which].updateEntry) continue;
+      ends[which] = free = std::max(free, now) + collectiveNs[which];
+    }
+    if (!update && plan.instructions[i].updateEntry) continue;
+    if (collectiveNs[i] > 0) {
+      const double end = ends[i] >= 0 ? std::max(now, ends[i]) : now + collectiveNs[i];
+      exposed += end - now;
+      now = end;
+      free = std::max(free, end);
+    }
+    now += nodeNs[i];
+  }
+  return exposed;
+}
+
 Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& network, std::int64_t ranks) {
   BuildRequest request = subject.request;
   request.ranks = static_cast<int>(ranks);
@@ -65,6 +89,7 @@ Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& net
   for (std::size_t level = 0; level < peers.size(); ++level)
     if (peers[level] > 0) latency = network.levels[level].latencyNs;
   const std::int64_t micro = std::max<std::int64_t>(1, options.accumulate), others = ranks - 1;
+  std::vector<double> collectiveNs(plan.instructions.size(), 0.0), nodeNs(plan.instructions.size(), 0.0);
   for (const PlannedCollective& collective :
        collectivesOf(variant->graph, plan, operators.ops, 0, static_cast<int>(ranks))) {
     if (others == 0) break;
@@ -78,15 +103,20 @@ Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& net
       ns += static_cast<double>(there + peers[level] * static_cast<std::int64_t>(sizeof(CollectiveHeader))) * 1e9 /
             network.levels[level].bytesPerSecond;
     }
-    point.exposedNs += ns * static_cast<double>(times);
+    collectiveNs[static_cast<std::size_t>(collective.instruction)] = ns;
+    point.communicationNs += ns * static_cast<double>(times);
     point.collectives += times;
     point.sentBytes += collective.sentBytes * times;
   }
   if (subject.peak) {
     const auto roofs = rooflineOf(plan, *subject.peak);
-    for (std::size_t i = 0; i < roofs.size(); ++i)
+    for (std::size_t i = 0; i < roofs.size(); ++i) {
+      nodeNs[i] = collectiveNs[i] > 0 ? 0 : roofs[i].ns;
       point.computeNs += roofs[i].ns * static_cast<double>(plan.instructions[i].updateEntry ? 1 : micro);
+    }
   }
+  point.exposedNs = exposedNs(plan, nodeNs, collectiveNs, true);
+  if (micro > 1) point.exposedNs += static_cast<double>(micro - 1) * exposedNs(plan, nodeNs, collectiveNs, false);
   return point;
 }
 

@@ -8,9 +8,10 @@
 //   data      its bytes go to the others in equal parts: those at each level of the network by the speed of that level, one
 //             level after another, and a message to each; latency once for every turn (an AllReduce has two for each piece)
 //
-// Latency is that of the farthest level that has another rank. No collective runs while nodes do, so all of that time is
-// exposed. The step of the machine is its roofline (engine/profile/roofline.h), so a real one takes longer, and its share of
-// communication is smaller. Rank 0 is planned: others send a few bytes less where ranks do not divide the elements.
+// Latency is that of the farthest level that has another rank. What runs beside nodes (engine/plan/early_collectives.h) is
+// exposed as far as they are too short for it: without a machine they take no time, and all of it is. The step of the
+// machine is its roofline (engine/profile/roofline.h), so a real one takes longer, and its share of communication is
+// smaller. Rank 0 is planned: others send a few bytes less where ranks do not divide the elements.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,9 @@ struct RankPoint {
   std::int64_t peakBytes = 0, arenaBytes = 0, stateBytes = 0;  // of one rank
   // Of one update with all its micro steps.
   std::int64_t collectives = 0, sentBytes = 0;
-  double exposedNs = 0;
-  std::vector<std::int64_t> levelBytes;  // of sentBytes, by level of the network
-  double computeNs = 0;                  // 0: the machine was not said
+  double communicationNs = 0, exposedNs = 0;  // all of its collectives; the part during which no node runs
+  std::vector<std::int64_t> levelBytes;       // of sentBytes, by level of the network
+  double computeNs = 0;                       // 0: the machine was not said
 };
 
 // One point for each number of ranks. Errors: those of building a plan; kCancelled.

@@ -7,6 +7,7 @@
 
 #include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
+#include "engine/plan/early_collectives.h"
 #include "engine/plan/order_streams.h"
 #include "engine/plan/place_operands.h"
 #include "engine/plan/spec_table.h"
@@ -39,6 +40,7 @@ class Planner {
       if (!stateOfNext_[at(update.next)]) stateOfNext_[at(update.next)] = update.state;
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) share(i);
     SS_TRY(addCommits());
+    beginCollectivesEarly(plan_, graph_, inference_.ops(), options_.overlap, options_.prefetch);
     orderStreams(plan_, options_.streams);
     describedAt_.assign(plan_.buffers.size(), -1);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) describe(i);
@@ -64,6 +66,7 @@ class Planner {
       for (const NodeId id : graph_.order())
         if (stageOf(graph_.node(id)) == stage) nodes.push_back(id);
       if (stage == 0) nodes = withEarlyCollectives(nodes);
+      if (options_.overlap && stage != 1) nodes = delayCollectives(graph_, inference_.ops(), nodes, stage == 0);
       for (const NodeId id : nodes) {
         Instruction instruction;
         instruction.node = id;

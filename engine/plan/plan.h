@@ -111,6 +111,12 @@ struct Instruction {
 // Bytes: every buffer begins at a multiple of it, a cache line.
 inline constexpr std::int64_t kArenaAlignment = 64;
 
+// A collective that runs beside other instructions: see early_collectives.h.
+struct EarlyCollective {
+  int instruction = 0;  // where it is waited for
+  int begins = 0;       // before this one, an earlier one
+};
+
 struct ExecutionPlan {
   Space space = Space::kHost;  // of its device
   int streams = 1;
@@ -125,6 +131,7 @@ struct ExecutionPlan {
   std::int64_t lowerBoundBytes = 0;    // largest sum of live arena bytes in this order, each rounded up to the alignment
   std::int64_t persistentBytes = 0;    // state, constants and batch
   int peakInstruction = 0;
+  std::vector<EarlyCollective> early;         // in their order; both of their numbers rise
   int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none
   int firstCommit = 0;                        // commits stand at the end
   int firstStateWrite =
@@ -155,6 +162,8 @@ struct PlanOptions {
   bool tf32 = false;               // option cuda.tf32
   bool referenceKernels = false;   // option kernels=reference: on the CPU where the device runs no host code
   const Device* device = nullptr;  // null: the CPU
+  // Collectives that run beside other instructions: what sums up over ranks, and what gathers.
+  bool overlap = false, prefetch = false;
   int streams = 1;
 };
 

@@ -12,6 +12,7 @@ namespace stepscope {
 
 void NumberJudge::begin() {
   norm_.reset();
+  squares_.clear();
   found_.clear();
   ofValue_ = false;
 }
@@ -70,14 +71,29 @@ std::int64_t NumberJudge::gradientBytes(const ExecutionPlan& plan) const {
   return bytes;
 }
 
+// Reading all gradients costs memory traffic: it is done where the step is to stop, and where there are few of them.
+// Gradients that carry a loss scale may overflow: the update judges them.
+bool NumberJudge::readsGradients(const ExecutionPlan& plan) const {
+  constexpr std::int64_t kFew = 64 << 10;
+  return !step_.optimizer.lossScale && (context_.numbers.stop || gradientBytes(plan) <= kFew);
+}
+
+void NumberJudge::beforeExchange(const Executor& executor, int instruction) {
+  const ExecutionPlan& plan = executor.plan();
+  if (!readsGradients(plan)) return;
+  const std::vector<ValueId>& gradients = step_.optimizer.accumulated;
+  for (const int b : plan.instructions[static_cast<std::size_t>(instruction)].inputs) {
+    const ValueId id = b < 0 ? ValueId{} : plan.buffers[static_cast<std::size_t>(b)].value;
+    if (std::ranges::find(gradients, id) == gradients.end()) continue;
+    if (const auto contents = executor.read(id)) squares_[id] = sumOfSquares(contents->view());
+  }
+}
+
 void NumberJudge::judge(const Executor& executor) {
   const NumberWatch& watch = context_.numbers;
   const ExecutionPlan& plan = executor.plan();
-  // Reading all gradients costs memory traffic: it is done where the step is to stop, and where there are few of them.
-  // Gradients that carry a loss scale may overflow: the update judges them.
   const bool scaled = step_.optimizer.lossScale.valid();
-  if (constexpr std::int64_t kFew = 64 << 10; !scaled && (watch.stop || gradientBytes(plan) <= kFew))
-    norm_ = gradientNormAt(executor, step_.optimizer.accumulated, plan.firstOptimizer);
+  if (readsGradients(plan)) norm_ = gradientNormAt(executor, step_.optimizer.accumulated, plan.firstOptimizer, squares_);
   if ((!found_.empty() && !ofValue_) || !watch.any()) return;
   const auto look = [&](std::string_view what, double number) {
     const std::string found = watch.find(number);

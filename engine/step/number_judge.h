@@ -3,6 +3,7 @@
 // gradient takes precedence over one in a value on the way.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ class NumberJudge {
   void begin();  // a step
   // After an instruction. `fullSpeed`: nobody walks, so every value is looked at where that is wanted.
   void after(const Executor& executor, int instruction, bool fullSpeed);
+  // Before a collective begins while the backward pass runs, which may write over the gradients that it sends.
+  void beforeExchange(const Executor& executor, int instruction);
   // Between backward pass and update: all gradients are there, and no parameter has changed.
   void judge(const Executor& executor);
 
@@ -37,6 +40,7 @@ class NumberJudge {
  private:
   void lookAtOutputs(const Executor& executor, int instruction);
   void lookAtWatched(const Executor& executor, int instruction);
+  bool readsGradients(const ExecutionPlan& plan) const;
   std::int64_t gradientBytes(const ExecutionPlan& plan) const;
 
   const StepContext& context_;
@@ -44,6 +48,7 @@ class NumberJudge {
   std::string found_;
   bool ofValue_ = false;
   std::optional<double> norm_;
+  std::map<ValueId, double> squares_;     // of gradients that were sent
   std::vector<bool> excused_, expected_;  // by value id
 };
 

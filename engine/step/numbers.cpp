@@ -41,6 +41,19 @@ std::int64_t rowOf(const Dims& dims, std::int64_t element) {
   return inner > 0 ? element / inner : 0;
 }
 
+// Rows of the batch; 0 when its arrays do not agree.
+std::int64_t samplesOf(const Batch& batch) {
+  std::int64_t samples = -1;
+  for (const auto& [name, array] : batch.arrays) {
+    if (array.dims().empty()) continue;
+    if (samples >= 0 && samples != array.dims()[0]) return 0;
+    samples = array.dims()[0];
+  }
+  return samples < 0 ? 0 : samples;
+}
+
+}  // namespace
+
 // In double, so that the square of the largest f32 is finite and what is not finite stays so.
 double sumOfSquares(const TensorView& view) {
   double sum = 0;
@@ -56,19 +69,6 @@ double sumOfSquares(const TensorView& view) {
   });
   return sum;
 }
-
-// Rows of the batch; 0 when its arrays do not agree.
-std::int64_t samplesOf(const Batch& batch) {
-  std::int64_t samples = -1;
-  for (const auto& [name, array] : batch.arrays) {
-    if (array.dims().empty()) continue;
-    if (samples >= 0 && samples != array.dims()[0]) return 0;
-    samples = array.dims()[0];
-  }
-  return samples < 0 ? 0 : samples;
-}
-
-}  // namespace
 
 bool holdsNotFinite(const TensorView& view) {
   if (!view.present() || !view.data) return false;
@@ -98,11 +98,17 @@ std::string NumberWatch::find(double number) const {
   return {};
 }
 
-std::optional<double> gradientNormAt(const Executor& executor, const std::vector<ValueId>& gradients, int position) {
+std::optional<double> gradientNormAt(const Executor& executor, const std::vector<ValueId>& gradients, int position,
+                                     const std::map<ValueId, double>& sent) {
   double squares = 0;
   bool some = false;
   for (const ValueId id : gradients) {
     if (!id) continue;  // the loss does not depend on this parameter
+    if (const auto known = sent.find(id); known != sent.end()) {
+      squares += known->second;
+      some = true;
+      continue;
+    }
     if (!executor.unavailable(id, position).empty()) return std::nullopt;
     const auto contents = executor.read(id);
     if (!contents || !isFloating(contents->dtype())) return std::nullopt;

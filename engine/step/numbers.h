@@ -2,6 +2,7 @@
 // first came from.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,12 @@ struct NumberWatch {
 bool holdsNotFinite(const TensorView& view);
 
 // Euclidean norm of all gradients together, before clipping, when the next instruction is `position`; nothing when one of
-// them is not in memory there. Sums are f64, in an order that does not depend on the number of threads.
-std::optional<double> gradientNormAt(const Executor& executor, const std::vector<ValueId>& gradients, int position);
+// them is not in memory there. Sums are f64, in an order that does not depend on the number of threads. `squares`: of
+// gradients whose memory has been given away.
+std::optional<double> gradientNormAt(const Executor& executor, const std::vector<ValueId>& gradients, int position,
+                                     const std::map<ValueId, double>& squares);
+// Sum of the squares of all elements; 0 for what holds no floating numbers.
+double sumOfSquares(const TensorView& view);
 
 // Of an output of `instruction`, the one that ran last, which holds what `watch` looks for: code "nan" or "inf"; `value` and
 // `sample` name the row of the batch where the batch brought it in, else the output and its first row. When the instruction

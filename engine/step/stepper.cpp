@@ -69,6 +69,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   run.cancelBelow = plan().firstStateWrite;
   run.restoreState = true;
   run.collectives = context_.ranks ? &collectives_ : nullptr;
+  if (followsNumbers()) run.begins = [this](int i) { judge_.beforeExchange(*executor_, i); };
   int at = 0;
   // A step that takes long is run in parts, between which it tells how far it is.
   const bool parts = lastNs_ > kTellNs && context_.log.observer().progress && executor_->device().facts().immediate;
@@ -77,6 +78,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   const auto runUntil = [&](int end) -> Status {
     while (at < end) {
       const int to = std::min(end, at + part);
+      run.leavesRunning = to < end;
       SS_ASSIGN(at, executor_->run(at, to, run));
       if (at < to) break;
       if (const std::int64_t now = monotonicNs(); parts && now - told > kTellNs) {
@@ -100,7 +102,10 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
     return runUntil(count());
   }();
   const bool takenBack = !judge_.found().empty() && takesBack(step());
-  if (!ran || takenBack) context_.flight.drop();
+  if (!ran || takenBack) {
+    context_.flight.drop();
+    collectives_.leave();
+  }
   if (!ran) return tl::make_unexpected(step().request.explain(ran.error()));
   if (takenBack) {
     context_.state.rollback();

@@ -59,17 +59,36 @@ TEST(RankCapacity, BytesAreThoseOfTheCollectives) {
 }
 
 TEST(RankCapacity, TimesFollowTheNetwork) {
-  const auto exposed = [](const NetworkFile& on) {
+  const auto taken = [](const NetworkFile& on) {
     const auto points = pointsOf(on, {16});
-    return points.empty() ? 0 : points[0].exposedNs;
+    return points.empty() ? 0 : points[0].communicationNs;
   };
-  EXPECT_NEAR(exposed(network(0, 1e9)), 2 * exposed(network(0, 2e9)), 1);
-  EXPECT_NEAR(exposed(network(2000, 1e15)), 2 * exposed(network(1000, 1e15)), 10);
-  EXPECT_LT(exposed(network(1000, 1e9, 8)), exposed(network(1000, 1e9)));
+  EXPECT_NEAR(taken(network(0, 1e9)), 2 * taken(network(0, 2e9)), 1);
+  EXPECT_NEAR(taken(network(2000, 1e15)), 2 * taken(network(1000, 1e15)), 10);
+  EXPECT_LT(taken(network(1000, 1e9, 8)), taken(network(1000, 1e9)));
   const auto points = pointsOf(network(1000, 1e9, 8), {16});
   ASSERT_EQ(points.size(), 1u);
   ASSERT_EQ(points[0].levelBytes.size(), 2u);
   EXPECT_NEAR(static_cast<double>(points[0].levelBytes[0]), static_cast<double>(points[0].levelBytes[1]) * 7 / 8, 16);
+}
+
+TEST(RankCapacity, WhatRunsBesideNodesIsExposedWhereTheyAreTooShort) {
+  for (const char* shard : {"off", "optimizer", "gradients", "parameters"}) {
+    const auto point = [&](const char* beside, double latencyNs) {
+      const auto points = pointsOf(
+          network(latencyNs, 1e12), {4},
+          {{"ranks.shard", shard}, {"ranks.bucket", "4096"}, {"ranks.overlap", beside}, {"ranks.prefetch", beside}});
+      return points.empty() ? RankPoint() : points[0];
+    };
+    const RankPoint off = point("off", 200), on = point("on", 200);
+    EXPECT_NEAR(off.exposedNs, off.communicationNs, 1) << shard;
+    EXPECT_NEAR(on.communicationNs, off.communicationNs, 1) << shard << ": the same is sent";
+    EXPECT_EQ(on.sentBytes, off.sentBytes) << shard;
+    EXPECT_LT(on.exposedNs, on.communicationNs) << shard;
+    // However short the step, no more is hidden than it computes.
+    const RankPoint slow = point("on", 1e9);
+    EXPECT_GE(slow.exposedNs, slow.communicationNs - slow.computeNs - 1) << shard;
+  }
 }
 
 // Parameters are whole only while a phase reads them: the less are gathered together, the less memory that takes.

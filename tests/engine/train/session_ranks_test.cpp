@@ -14,17 +14,20 @@ using Parameters = std::map<std::string, Tensor>;
 
 // Two ranks take three steps each; `body` is what the first one does for one of them. Its parameters afterwards.
 Result<Parameters> firstOfTwo(const std::function<Status(Session&)>& body, std::int64_t* collectives = nullptr,
-                              const std::string& shard = "off") {
+                              const std::string& shard = "off", const std::map<std::string, std::string>& more = {}) {
   auto transports = makeLocalTransports(2);
   if (!transports) return tl::make_unexpected(transports.error());
   Parameters parameters;
+  std::map<std::string, std::string> settings = more;
+  settings["ranks.shard"] = shard;
+  settings.emplace("ranks.bucket", "4096");
   std::vector<Status> ended(2);
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < 2; ++r)
     threads.emplace_back([&, r] {
       Ranks ranks(std::make_unique<Communicator>(std::move((*transports)[r]), 60));
       ended[r] = [&]() -> Status {
-        const auto session = testing::openSession(testing::digits(), {{"ranks.shard", shard}});
+        const auto session = testing::openSession(testing::digits(), settings);
         if (!session) return invalid("no session");
         session->joinRanks(ranks);
         SS_TRY(session->build());
@@ -76,6 +79,71 @@ TEST_P(SessionOfRanks, AStepThatIsWalkedAndReplayedSendsNothingTwice) {
     EXPECT_EQ(std::memcmp(tensor.data(), walked->at(name).data(), tensor.bytes()), 0) << name;
   EXPECT_EQ(plainCount, walkedCount);
   EXPECT_GT(plainCount, 0);
+}
+
+TEST_P(SessionOfRanks, CollectivesBesideNodesBringTheSameBits) {
+  std::map<std::string, std::size_t> early;
+  const auto trained = [&](const char* beside) {
+    return firstOfTwo(
+        [&](Session& session) -> Status {
+          SS_TRY(session.step());
+          early[beside] = session.stepper().plan().early.size();
+          return {};
+        },
+        nullptr, GetParam(), {{"ranks.overlap", beside}, {"ranks.prefetch", beside}});
+  };
+  const auto one = trained("off"), other = trained("on");
+  ASSERT_TRUE(one.has_value()) << one.error().message;
+  ASSERT_TRUE(other.has_value()) << other.error().message;
+  EXPECT_EQ(early["off"], 0U);
+  EXPECT_GT(early["on"], 1U);
+  ASSERT_EQ(one->size(), other->size());
+  for (const auto& [name, tensor] : *one)
+    EXPECT_EQ(std::memcmp(tensor.data(), other->at(name).data(), tensor.bytes()), 0) << name;
+}
+
+// What the thread of a collective reads and writes, nobody writes or reads from its beginning to its place.
+TEST_P(SessionOfRanks, NoInstructionTouchesTheMemoryOfACollectiveBesideIt) {
+  std::vector<std::string> problems;
+  std::size_t looked = 0;
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  const auto judge = [&](const ExecutionPlan& plan) {
+    const auto sameBytes = [&](int a, int b) {
+      const Buffer &x = plan.buffers[at(plan.root(a))], &y = plan.buffers[at(plan.root(b))];
+      if (&x == &y) return true;
+      return x.home == Home::kArena && y.home == Home::kArena && x.offset < y.offset + y.bytes &&
+             y.offset < x.offset + x.bytes;
+    };
+    for (const EarlyCollective& early : plan.early)
+      for (int i = early.begins; i < early.instruction; ++i) {
+        const Instruction &collective = plan.instructions[at(early.instruction)], &beside = plan.instructions[at(i)];
+        if (beside.view) continue;
+        const auto look = [&](int ours, int theirs) {
+          ++looked;
+          if (ours >= 0 && theirs >= 0 && sameBytes(ours, theirs))
+            problems.push_back(plan.buffers[at(ours)].name() + " and " + plan.buffers[at(theirs)].name());
+        };
+        for (const int written : collective.outputs) {
+          for (const int b : beside.inputs) look(written, b);
+          for (const int b : beside.outputs) look(written, b);
+          look(written, plan.workspaceOf(at(i)));
+        }
+        for (const int read : collective.inputs) {
+          for (const int b : beside.outputs) look(read, b);
+          look(read, plan.workspaceOf(at(i)));
+        }
+      }
+  };
+  const auto ran = firstOfTwo(
+      [&](Session& session) -> Status {
+        SS_TRY(session.step());
+        judge(session.stepper().plan());
+        return {};
+      },
+      nullptr, GetParam());
+  ASSERT_TRUE(ran.has_value()) << ran.error().message;
+  EXPECT_GT(looked, 0U);
+  EXPECT_EQ(problems, std::vector<std::string>{});
 }
 
 TEST_P(SessionOfRanks, ATrialSendsNothing) {
