@@ -235,6 +235,29 @@ Result<SharedOut> shareOutParameters(Graph& graph, Inference& inference, const s
   return Sharer(graph, inference, trained, shared, uses, rank, ranks, bytes).run();
 }
 
+std::size_t readGatheredAgain(Graph& graph) {
+  std::unordered_map<ValueId, ValueId> parts, again;  // by a result of the forward phase: the part; by a part: what is there
+  std::size_t changed = 0;
+  for (const NodeId id : std::vector<NodeId>(graph.order())) {
+    const Node node = graph.node(id);
+    const bool gathers = node.domain == kInternalDomain && node.op == "AllGather" && node.attrs.has("extents");
+    for (std::size_t i = 0; gathers && i < node.outputs.size(); ++i) {
+      if (node.phase == Phase::kForward) parts[node.outputs[i]] = node.inputs[i];
+      if (node.phase == Phase::kBackward) again[node.inputs[i]] = node.outputs[i];
+    }
+    if (node.phase != Phase::kRecompute) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto part = parts.find(node.inputs[i]);
+      if (part == parts.end()) continue;
+      const auto there = again.find(part->second);
+      if (there == again.end()) continue;
+      graph.setInput(id, i, there->second);
+      ++changed;
+    }
+  }
+  return changed;
+}
+
 void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward,
                       bool ahead) {
   const auto chainOf = [&] {

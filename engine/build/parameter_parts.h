@@ -38,6 +38,11 @@ Result<SharedOut> shareOutParameters(Graph& graph, Inference& inference, const s
                                      const std::vector<bool>& shared, const std::vector<ParameterUse>& uses, int rank,
                                      int ranks, std::int64_t bytes);
 
+// Nodes that run again for the backward phase (engine/recompute) read a parameter from the AllGather of that phase, where it
+// stands in front of them, so that what the forward phase gathered need not be kept for them. How many operands that were.
+// One that stands behind them stays there: the common order does not know what is run again.
+std::size_t readGatheredAgain(Graph& graph);
+
 // Puts the graph in an order in which a gathering collective stands in front of its first reader and all of them in the
 // common order. Where that has a circle, because a pass has joined what the imported graph does at two places, everything is
 // gathered before the first gradient is sent. `ahead`: parameters are gathered before what sends the gradients of those that

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/build/builder.h"
+#include "engine/build/parameter_parts.h"
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
 #include "engine/passes/loop_memory.h"
@@ -105,6 +106,7 @@ Status Builder::recompute(Variant& variant) const {
   if (!outcome) return phase.fail(outcome.error());
   writePassReport(phase.pass(), "recompute", outcome->result, before, graph.order().size());
   phase.count(outcome->result.matches);
+  if (variant.step->request.ranks > 1 && options.rankShard == "parameters") readGatheredAgain(graph);
   if (outcome->peakBefore > 0)
     variant.effects[options.recomputeBudget > 0 ? "recompute.budget" : "recompute.plan"] =
         fmt::format("{} nodes run again; live activations {} → {} bytes", outcome->result.matches, outcome->peakBefore,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "engine/comm/local_ranks.h"
@@ -165,6 +166,51 @@ TEST_P(SessionOfRanks, ATrialSendsNothing) {
                   &plain, GetParam())
                   .has_value());
   EXPECT_EQ(count, plain);
+}
+
+// Otherwise the parameter would be in memory from the forward to the backward phase.
+TEST(SessionOfRanksWithRecompute, WhatRunsAgainReadsParametersThatAreGatheredAnew) {
+  std::vector<std::string> kept;
+  std::size_t anew = 0, gathered = 0;
+  const auto ran = firstOfTwo(
+      [&](Session& session) -> Status {
+        SS_TRY(session.step());
+        const ExecutionPlan& plan = session.stepper().plan();
+        const Graph& graph = session.stepper().graph();
+        std::set<ValueId> parts, whole;  // that the backward phase gathers, and what it makes of them
+        for (const NodeId id : graph.order())
+          if (const Node& node = graph.node(id); node.op == "AllGather" && node.phase == Phase::kBackward) {
+            parts.insert(node.inputs.begin(), node.inputs.end());
+            whole.insert(node.outputs.begin(), node.outputs.end());
+          }
+        for (const Instruction& instruction : plan.instructions) {
+          const Node& node = graph.node(instruction.node);
+          for (const ValueId input : node.inputs)
+            anew += node.phase == Phase::kRecompute && node.provenance.pass == "recompute" && whole.contains(input) ? 1 : 0;
+          if (node.op != "AllGather" || node.phase != Phase::kForward) continue;
+          for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+            if (!parts.contains(node.inputs[i])) continue;
+            ++gathered;
+            const Buffer& buffer = plan.buffers[static_cast<std::size_t>(instruction.outputs[i])];
+            if (buffer.last >= plan.firstBackward) kept.push_back(buffer.name());
+          }
+        }
+        return {};
+      },
+      nullptr, "parameters", {{"recompute.budget", "1"}, {"ranks.bucket", "1000000"}});
+  ASSERT_TRUE(ran.has_value()) << ran.error().message;
+  EXPECT_GT(anew, 0U);
+  EXPECT_GT(gathered, 0U);
+  EXPECT_EQ(kept, std::vector<std::string>{});
+  const auto plain = firstOfTwo(
+      [](Session& session) -> Status {
+        SS_TRY(session.step());
+        return {};
+      },
+      nullptr, "parameters");
+  ASSERT_TRUE(plain.has_value()) << plain.error().message;
+  for (const auto& [name, tensor] : *plain)
+    EXPECT_EQ(std::memcmp(tensor.data(), ran->at(name).data(), tensor.bytes()), 0) << name;
 }
 
 }  // namespace
