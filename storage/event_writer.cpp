@@ -242,13 +242,14 @@ Status EventWriter::on(std::int64_t run, const TrialsDone& event) {
 
 Status EventWriter::on(std::int64_t run, const RanksStepped& event) {
   for (const RankStep& r : event.ranks) {
-    SS_STORE_TRY(insert("INSERT OR REPLACE INTO rank_steps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, r.step,
-                        r.rank, r.hasLoss ? std::optional<double>(r.loss) : std::nullopt, r.ns, r.waitNs, r.moveNs,
-                        r.sentBytes, r.receivedBytes, r.plannedSentBytes, r.peakBytes, r.plannedBytes, r.stateBytes));
+    SS_STORE_TRY(insert("INSERT OR REPLACE INTO rank_steps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run,
+                        r.step, r.rank, r.hasLoss ? std::optional<double>(r.loss) : std::nullopt, r.ns, r.waitNs, r.moveNs,
+                        r.sentBytes, r.receivedBytes, r.plannedSentBytes, r.peakBytes, r.plannedBytes, r.stateBytes,
+                        r.beginNs, r.exposedNs));
     std::int64_t position = 0;
     for (const RankCollective& c : r.collectives)
-      SS_STORE_TRY(insert("INSERT OR REPLACE INTO rank_collectives VALUES (?, ?, ?, ?, ?, ?, ?, ?)", run, r.step, position++,
-                          r.rank, c.node, c.waitNs, c.moveNs, c.sentBytes));
+      SS_STORE_TRY(insert("INSERT OR REPLACE INTO rank_collectives VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, r.step,
+                          position++, r.rank, c.node, c.waitNs, c.moveNs, c.sentBytes, c.beginNs, c.exposedNs));
   }
   return {};
 }

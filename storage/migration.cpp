@@ -151,6 +151,12 @@ std::span<const Migration> migrations() {
        "CREATE TABLE rank_collectives (run INTEGER NOT NULL, step INTEGER NOT NULL, position INTEGER NOT NULL, rank INTEGER "
        "NOT NULL, node TEXT NOT NULL, wait_ns INTEGER NOT NULL, move_ns INTEGER NOT NULL, sent_bytes INTEGER NOT NULL, "
        "PRIMARY KEY (run, step, position, rank)) WITHOUT ROWID"},
+      {12, "when the processes of a run did what, and how long they did nothing else",
+       "ALTER TABLE rank_steps ADD COLUMN begin_ns INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE rank_steps ADD COLUMN exposed_ns INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE rank_collectives ADD COLUMN begin_ns INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE rank_collectives ADD COLUMN exposed_ns INTEGER NOT NULL DEFAULT 0;"
+       "UPDATE rank_steps SET exposed_ns = wait_ns + move_ns; UPDATE rank_collectives SET exposed_ns = wait_ns + move_ns"},
   };
   return kAll;
 }

@@ -26,6 +26,9 @@ enum Column {
   kNs,
   kWait,
   kMove,
+  kExposed,
+  kBegin,
+  kMet,
   kSent,
   kReceived,
   kPlannedSent,
@@ -38,7 +41,7 @@ enum Column {
 };
 
 // And of each collective.
-enum ExchangeColumn { kExchangeWait, kExchangeMove, kExchangeSent, kExchangeColumns };
+enum ExchangeColumn { kExchangeWait, kExchangeMove, kExchangeSent, kExchangeBegin, kExchangeExposed, kExchangeColumns };
 
 // mpirun ends all ranks a second after one has died: what there is to say has to be said before.
 constexpr std::int64_t kMpiGraceNs = 300'000'000, kGraceNs = 30'000'000'000;
@@ -63,12 +66,19 @@ void sayRanks(const std::vector<storage::RankStep>& ranks) {
   for (const storage::RankStep& r : ranks) {
     nlohmann::json collectives = nlohmann::json::array();
     for (const storage::RankCollective& c : r.collectives)
-      collectives.push_back({{"node", c.node}, {"wait_ns", c.waitNs}, {"move_ns", c.moveNs}, {"sent_bytes", c.sentBytes}});
+      collectives.push_back({{"node", c.node},
+                             {"wait_ns", c.waitNs},
+                             {"move_ns", c.moveNs},
+                             {"exposed_ns", c.exposedNs},
+                             {"begin_ns", c.beginNs},
+                             {"sent_bytes", c.sentBytes}});
     rows.push_back({{"rank", r.rank},
                     {"loss", numberJson(r.loss)},
                     {"ns", r.ns},
                     {"wait_ns", r.waitNs},
                     {"move_ns", r.moveNs},
+                    {"exposed_ns", r.exposedNs},
+                    {"begin_ns", r.beginNs},
                     {"sent_bytes", r.sentBytes},
                     {"received_bytes", r.receivedBytes},
                     {"planned_sent_bytes", r.plannedSentBytes},
@@ -118,6 +128,7 @@ Status RankRun::begin(const Session& session) {
         "the state that is gone on from stands in the middle of a round of accumulation, whose sums are those of "
         "one process; expected one at the end of a round");
   SS_TRY(sameParameters(session, session.nextStep()));
+  met_ = rankClockNs();
   (void)ranks_->takeTimes();
   (void)ranks_->takeExchanges();
   return {};
@@ -168,6 +179,9 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
   mine[kNs] = static_cast<double>(record.ns());
   mine[kWait] = static_cast<double>(times.waitNs);
   mine[kMove] = static_cast<double>(times.moveNs);
+  for (const Ranks::Exchanged& exchange : exchanges) mine[kExposed] += static_cast<double>(exchange.exposedNs);
+  mine[kBegin] = static_cast<double>(record.begin_ns());
+  mine[kMet] = static_cast<double>(met_);
   mine[kSent] = static_cast<double>(times.sentBytes);
   mine[kReceived] = static_cast<double>(times.receivedBytes);
   mine[kPlannedSent] = static_cast<double>(plannedBytes(record));
@@ -180,8 +194,11 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
     mine.push_back(static_cast<double>(exchange.times.waitNs));
     mine.push_back(static_cast<double>(exchange.times.moveNs));
     mine.push_back(static_cast<double>(exchange.times.sentBytes));
+    mine.push_back(static_cast<double>(exchange.beginNs));
+    mine.push_back(static_cast<double>(exchange.exposedNs));
   }
   SS_TRY(ranks_->gather({"end of the step", record.step()}, mine, all));
+  met_ = rankClockNs();
   const auto told = [&](int r, std::size_t column) { return all[static_cast<std::size_t>(r) * mine.size() + column]; };
   const auto whole = [&](int r, std::size_t column) { return static_cast<std::int64_t>(told(r, column)); };
   double loss = 0;
@@ -199,6 +216,7 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
     sum.ns += told(r, kNs);
     sum.waitNs += told(r, kWait);
     sum.moveNs += told(r, kMove);
+    sum.exposedNs += told(r, kExposed);
     sum.sentBytes += told(r, kSent);
     sum.peakBytes = std::max(sum.peakBytes, told(r, kPeak));
     sum.stateBytes = told(r, kState);
@@ -207,6 +225,10 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
     row.ns = whole(r, kNs);
     row.waitNs = whole(r, kWait);
     row.moveNs = whole(r, kMove);
+    row.exposedNs = whole(r, kExposed);
+    // Its clock was so far ahead of that of rank 0 when all ranks met at the end of the step before.
+    const std::int64_t ahead = whole(r, kMet) - whole(0, kMet);
+    row.beginNs = whole(r, kBegin) - ahead;
     row.sentBytes = whole(r, kSent);
     row.receivedBytes = whole(r, kReceived);
     row.plannedSentBytes = whole(r, kPlannedSent);
@@ -216,7 +238,8 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
     for (std::size_t i = 0; i < exchanges.size(); ++i) {
       const std::size_t first = kColumns + i * kExchangeColumns;
       row.collectives.push_back({exchanges[i].node, whole(r, first + kExchangeWait), whole(r, first + kExchangeMove),
-                                 whole(r, first + kExchangeSent)});
+                                 whole(r, first + kExchangeSent), whole(r, first + kExchangeBegin) - ahead,
+                                 whole(r, first + kExchangeExposed)});
     }
   }
   ++sums_[static_cast<std::size_t>(last)].last;
@@ -235,11 +258,12 @@ void RankRun::summary(const Output& output) const {
   std::vector<std::vector<std::string>> rows;
   const auto mean = [&](double sum) { return units::time(static_cast<std::int64_t>(sum / static_cast<double>(steps_))); };
   for (std::size_t r = 0; r < sums_.size(); ++r)
-    rows.push_back({std::to_string(r), mean(sums_[r].ns), mean(sums_[r].waitNs), mean(sums_[r].moveNs),
+    rows.push_back({std::to_string(r), mean(sums_[r].ns), mean(sums_[r].exposedNs), mean(sums_[r].waitNs),
+                    mean(sums_[r].moveNs),
                     units::bytes(static_cast<std::int64_t>(sums_[r].sentBytes / static_cast<double>(steps_))),
                     units::bytes(static_cast<std::int64_t>(sums_[r].stateBytes)),
                     units::bytes(static_cast<std::int64_t>(sums_[r].peakBytes)), std::to_string(sums_[r].last)});
-  say("{}\n", table({"rank", "step", "of it waits", "of it sends", "sent", "state", "peak", "came last"}, rows));
+  say("{}\n", table({"rank", "step", "of it exposed", "waits", "sends", "sent", "state", "peak", "came last"}, rows));
 }
 
 Status RankRun::end(const Status& run) {

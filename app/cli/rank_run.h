@@ -48,7 +48,7 @@ class RankRun {
 
  private:
   struct Sum {
-    double ns = 0, waitNs = 0, moveNs = 0, sentBytes = 0, peakBytes = 0, stateBytes = 0;
+    double ns = 0, waitNs = 0, moveNs = 0, exposedNs = 0, sentBytes = 0, peakBytes = 0, stateBytes = 0;
     std::int64_t last = 0;  // in how many steps the others waited for it most
   };
   explicit RankRun(std::unique_ptr<Communicator> communicator) : ranks_(std::make_unique<Ranks>(std::move(communicator))) {}
@@ -63,6 +63,7 @@ class RankRun {
   std::vector<PlannedCollective> planned_;  // of the plan that was looked at last
   std::size_t lookedAt_ = SIZE_MAX;         // whose build that was
   std::int64_t stateBytes_ = 0;
+  std::int64_t met_ = 0;  // when all ranks had met last, on the clock of this one
   std::vector<storage::RankStep> newest_;
 };
 

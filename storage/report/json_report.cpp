@@ -308,6 +308,7 @@ std::string jsonReport(const ReportData& data) {
                 {"steps", r.steps},
                 {"came_last", r.last},
                 {"ns", r.ns},
+                {"exposed_ns", r.exposedNs},
                 {"wait_ns", r.waitNs},
                 {"move_ns", r.moveNs},
                 {"sent_bytes", r.sentBytes},
@@ -319,7 +320,7 @@ std::string jsonReport(const ReportData& data) {
   root["rank_collectives"] = list(data.ranks.collectives, [](const RankCollectiveRow& c) {
     return Json{
         {"node", c.node},      {"steps", c.steps},          {"mean_wait_ns", c.meanWaitNs}, {"worst_wait_ns", c.worstWaitNs},
-        {"move_ns", c.moveNs}, {"sent_bytes", c.sentBytes}, {"waited_for", c.last}};
+        {"move_ns", c.moveNs}, {"exposed_ns", c.exposedNs}, {"sent_bytes", c.sentBytes},    {"waited_for", c.last}};
   });
   root["trials"] = list(data.trials, [](const snapshot::Trial& t) {
     return Json{{"option", t.option()},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "storage/report/trace_device.h"
@@ -16,7 +17,7 @@ namespace stepscope::storage {
 namespace {
 
 constexpr std::int64_t kMaxSpans = 400'000;
-constexpr int kStartUpThread = 1000;
+constexpr int kStartUpThread = 1000, kRankThread = 2000;
 
 // Whether row 1 + n of the spans is stream n of a device (engine/exec/device_times.h).
 bool hasStreams(const ReportData& data) {
@@ -173,6 +174,30 @@ class StepTracer {
   std::int64_t eventIndex_ = 0, flowId_ = 0, correlation_ = 0;
 };
 
+// A rank per pair of rows, on the clock of rank 0: its steps, and in them its collectives.
+Status writeRanks(const Project& project, const ReportData& data, const StepRow& step, TraceWriter& trace,
+                  std::set<int>& known) {
+  SS_STORE_ASSIGN(const std::vector<RankStep> ranks, readRankSteps(project, data.run.id, step.step, step.step));
+  for (const RankStep& rank : ranks) {
+    const int thread = kRankThread + 2 * rank.rank;
+    if (known.insert(rank.rank).second)
+      for (const int row : {thread, thread + 1}) {
+        trace.metadata("thread_name", row,
+                       fmt::format(R"("name": "rank {}{}")", rank.rank, row > thread ? ": collectives" : ""));
+        trace.metadata("thread_sort_index", row, fmt::format(R"("sort_index": {})", row));
+      }
+    trace.complete("user_annotation", fmt::format("rank {}: step {}", rank.rank, rank.step), thread, rank.beginNs, rank.ns,
+                   fmt::format(R"("exposed ns": {}, "sent bytes": {})", rank.exposedNs, rank.sentBytes));
+    for (const RankCollective& c : rank.collectives) {
+      trace.complete("collective", "wait: " + c.node, thread + 1, c.beginNs, c.waitNs,
+                     fmt::format(R"("rank": {}, "step": {}, "exposed ns": {})", rank.rank, rank.step, c.exposedNs));
+      trace.complete("collective", c.node, thread + 1, c.beginNs + c.waitNs, c.moveNs,
+                     fmt::format(R"("rank": {}, "step": {}, "sent bytes": {})", rank.rank, rank.step, c.sentBytes));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> traceReport(const Project& project, const ReportData& data) {
@@ -187,6 +212,7 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   for (const PhaseRow& phase : data.phases) base = std::min(base == 0 ? phase.beginNs : base, phase.beginNs);
   TraceWriter trace(base);
   int threads = 1;
+  std::set<int> ranks;
   const std::vector<std::string> operands = readOperands(project, data);
   StepTracer tracer(data, forward, operands, trace);
   writeStartUp(data, trace);
@@ -195,6 +221,7 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
     for (const Span& span : spans) threads = std::max(threads, std::min(span.thread, 998) + 1);
     SS_STORE_ASSIGN(const snapshot::DeviceWork work, readDeviceWork(project, steps[i].id));
     tracer.write(steps[i], spans, work);
+    SS_STORE_TRY(writeRanks(project, data, steps[i], trace, ranks));
   }
   trace.metadata("process_name", 0, fmt::format(R"("name": {})", quoted("stepscope " + data.model)));
   if (const std::string mark = weightsMark(data.run.weights); !mark.empty())
@@ -212,11 +239,12 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   // HTA looks for the rank with a blank after the colon, on one line.
   return fmt::format(
       "{{\n \"schemaVersion\": 1,\n \"deviceProperties\": [],\n \"distributedInfo\": {{\"backend\": \"\", \"rank\": 0, "
-      "\"world_size\": 1}},\n"
+      "\"world_size\": {}}},\n"
       " \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": {},\n \"traceName\": {},\n \"otherData\": {{\"program\": "
       "\"stepscope\", "
       "\"run\": {}, \"weights\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [{}\n ]\n}}\n",
-      base, quoted(data.model + ".trace.json"), data.run.id, quoted(data.run.weights), first, trace.take());
+      std::max<std::size_t>(1, ranks.size()), base, quoted(data.model + ".trace.json"), data.run.id,
+      quoted(data.run.weights), first, trace.take());
 }
 
 }  // namespace stepscope::storage

@@ -98,7 +98,15 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute("DROP TABLE rank_steps; DROP TABLE rank_collectives; PRAGMA user_version = 11"));
+  ASSERT_TRUE(connection.execute(
+      "ALTER TABLE rank_steps DROP COLUMN begin_ns; ALTER TABLE rank_steps DROP COLUMN exposed_ns; ALTER TABLE "
+      "rank_collectives DROP COLUMN begin_ns; ALTER TABLE rank_collectives DROP COLUMN exposed_ns; INSERT INTO rank_steps "
+      "VALUES (1, 1, 0, 0.5, 1000, 200, 100, 8, 8, 8, 64, 64, 32); INSERT INTO rank_collectives VALUES (1, 1, 0, 0, 'x', "
+      "200, "
+      "100, 8); PRAGMA user_version = 12"));
+  if (version < 12) {
+    ASSERT_TRUE(connection.execute("DROP TABLE rank_steps; DROP TABLE rank_collectives; PRAGMA user_version = 11"));
+  }
   if (version < 11) {
     ASSERT_TRUE(connection.execute("DROP TABLE pytorch_imports; DROP TABLE pytorch_rows; PRAGMA user_version = 10"));
   }
@@ -173,7 +181,11 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     EXPECT_TRUE(readTrials(*project, 1)->empty());
     EXPECT_TRUE(readLedger(*project, 1)->lines.empty());
     EXPECT_TRUE(readJoins(*project, 1)->empty());
-    EXPECT_TRUE(readRanks(*project, 1)->ranks.empty());
+    EXPECT_EQ(readRanks(*project, 1)->ranks.empty(), GetParam() < 12);
+    if (GetParam() == 12) {
+      EXPECT_EQ(readRanks(*project, 1)->ranks[0].exposedNs, 300) << "all was, before 13";
+    }
+    EXPECT_TRUE(readRankSteps(*project, 1, 0, 10)->empty()) << "when ranks did what is not known";
     EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
     EXPECT_EQ(data->timing.kind.speed(), "recorded") << "told by the spans";
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
@@ -192,9 +204,12 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_TRUE(readDeterminism(*project, 1)->empty());
   EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
   EXPECT_EQ(readTiming(*project, 1)->kind.speed(), "recorded");
+  if (GetParam() == 12) {
+    EXPECT_EQ(readRanks(*project, 1)->collectives[0].exposedNs, 300);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -25,7 +25,10 @@ std::vector<RankStep> stepOf(std::int64_t step) {
     made.sentBytes = made.plannedSentBytes = 4096;
     made.stateBytes = 1 << 20;
     made.peakBytes = (2 << 20) + step;
-    made.collectives = {{"gradients of 3 parameters", made.waitNs - 500, 60'000, 4000}, {"clip", 500, 40'000, 96}};
+    made.beginNs = 1'000'000'000 + step * 2'000'000 + r * 10'000;
+    made.exposedNs = r == 1 ? 50'000 : 150'000;
+    made.collectives = {{"gradients of 3 parameters", made.waitNs - 500, 60'000, 4000, made.beginNs + 300'000, 100'000},
+                        {"clip", 500, 40'000, 96, made.beginNs + 800'000, 50'000}};
   }
   return ranks;
 }
@@ -53,6 +56,7 @@ TEST(RankSteps, AreMeansOfWhatFollowsTheFirst) {
     EXPECT_EQ(row.steps, 3);
     EXPECT_EQ(row.ns, 1'000'002);
     EXPECT_EQ(row.waitNs, r == 1 ? 1'000 : 400'000);
+    EXPECT_EQ(row.exposedNs, r == 1 ? 50'000 : 150'000);
     EXPECT_EQ(row.sentBytes, 4096);
     EXPECT_EQ(row.peakBytes, (2 << 20) + 3);
     EXPECT_EQ(row.last, r == 1 ? 3 : 0);
@@ -63,6 +67,14 @@ TEST(RankSteps, AreMeansOfWhatFollowsTheFirst) {
   EXPECT_EQ(report->collectives[0].last, 1);
   EXPECT_EQ(report->collectives[1].meanWaitNs, 500);
   EXPECT_EQ(report->collectives[1].sentBytes, 96);
+  EXPECT_EQ(report->collectives[1].exposedNs, 50'000);
+  const auto steps = readRankSteps(project, 1, 2, 3);
+  ASSERT_TRUE(steps) << steps.error().message;
+  ASSERT_EQ(steps->size(), 6u);
+  EXPECT_EQ((*steps)[4].rank, 1);
+  EXPECT_EQ((*steps)[4].beginNs, 1'000'000'000 + 3 * 2'000'000 + 10'000);
+  ASSERT_EQ((*steps)[4].collectives.size(), 2u);
+  EXPECT_EQ((*steps)[4].collectives[1].beginNs, (*steps)[4].beginNs + 800'000);
   EXPECT_TRUE(readRanks(project, 2)->ranks.empty()) << "of one process";
 }
 

@@ -257,6 +257,45 @@ TEST(RanksOfTheProgram, CapacityPredictsWhatRanksTakeAndSend) {
   EXPECT_EQ(run("capacity " SS_SAMPLES "/digits/model.onnx --ranks 8", folder.path()).exitCode, 2);
 }
 
+// Rows of every rank on one clock: a collective lies in its step, and ranks move data in it at the same time.
+TEST(RanksOfTheProgram, AProjectSaysWhenEachRankDidWhat) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/";
+  const Answer ran =
+      run(kDigits + "--steps 4 --distributed local --ranks 3 --set ranks.bucket=4096 --project " + here + "p.stepscope",
+          folder.path());
+  ASSERT_EQ(ran.exitCode, 0) << ran.text;
+  const auto rows = [&](const std::string& query) {
+    const Answer answer = run("sql " + here + "p.stepscope \"" + query + "\" --json", folder.path());
+    EXPECT_EQ(answer.exitCode, 0) << answer.text;
+    return answer.text;
+  };
+  EXPECT_NE(rows("SELECT count(*) AS n FROM rank_steps WHERE begin_ns > 0 AND exposed_ns > 0").find("[12]"),
+            std::string::npos);
+  const std::string outside = rows(
+      "SELECT count(*) AS n FROM rank_collectives c JOIN rank_steps s USING (run, step, rank) WHERE c.begin_ns < "
+      "s.begin_ns OR c.begin_ns > s.begin_ns + s.ns");
+  EXPECT_NE(outside.find("[0]"), std::string::npos) << outside;
+  ASSERT_EQ(run("report " + here + "p.stepscope -o " + here + "p.trace.json", folder.path()).exitCode, 0);
+  std::ifstream file(here + "p.trace.json");
+  const auto trace = nlohmann::json::parse(file);
+  EXPECT_EQ(trace["distributedInfo"]["world_size"], 3);
+  std::map<std::string, int> threads;
+  for (const auto& event : trace["traceEvents"])
+    if (event["ph"] == "M" && event["name"] == "thread_name") threads[event["args"]["name"]] = event["tid"];
+  std::map<std::string, std::map<int, std::pair<double, double>>> moved;  // by step and node, by rank: when
+  for (const auto& event : trace["traceEvents"])
+    if (event.value("cat", "") == "collective" && !event["name"].get<std::string>().starts_with("wait")) {
+      const int rank = event["args"]["rank"];
+      EXPECT_EQ(event["tid"], threads.at("rank " + std::to_string(rank) + ": collectives"));
+      const double begin = event["ts"];
+      moved[event["args"]["step"].dump() + event["name"].get<std::string>()][rank] = {begin,
+                                                                                      begin + event["dur"].get<double>()};
+    }
+  EXPECT_GE(moved.size(), 8U);
+  for (const auto& [what, ranks] : moved) EXPECT_EQ(ranks.size(), 3U) << what;
+}
+
 TEST(RanksOfTheProgram, AStateInMidRoundIsRefused) {
   const TemporaryFolder folder;
   const std::string state = folder.path().string() + "/state";
