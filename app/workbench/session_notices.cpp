@@ -2,12 +2,15 @@
 #include "app/workbench/session_notices.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "app/workbench/actions.h"
 #include "app/workbench/change_history.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/running.h"
 
@@ -24,6 +27,7 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
     const auto& p = store_.position();
     if (!session_.busy() && !(p.in_step() && p.breakpoint() != 0)) parts_.notice.clearStop();
   });
+  connect(&store_.findings(), &Findings::optionProofChanged, this, [this] { fitting_ = false; });
   connect(&session_, &ModelSession::problem, this, &SessionNotices::tellProblem);
   connect(&session_, &ModelSession::alertRaised, this, &SessionNotices::tellAlert);
   connect(&session_, &ModelSession::brokeAt, this, &SessionNotices::tellBreak);
@@ -40,11 +44,20 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
         store_.plan() ? QStringLiteral("%1. What was shown last stays. Restarting returns to the same step.").arg(text)
                       : text,
         QStringLiteral("Restart worker"), [this] { session_.restart(); });
+  } else if (code == u"out_of_memory" && std::exchange(fitting_, false)) {
+    // More of the same would give the same.
+    const bool limited = std::any_of(store_.options().begin(), store_.options().end(), [](const snapshot::Option& o) {
+      return o.name() == "memory.limit" && format::bytesOf(QString::fromStdString(o.value())).value_or(0) > 0;
+    });
+    parts_.notice.showProblem(
+        QStringLiteral("Recompute does not make it fit: %1%2")
+            .arg(format::bytesWithin(text), limited ? QString() : QStringLiteral(". The plan that is shown has no limit")),
+        QStringLiteral("Change the set-up"), [this] { parts_.actions[QStringLiteral("configure")]->trigger(); });
   } else if (code == u"out_of_memory" && store_.plan()) {
     parts_.notice.showProblem(format::bytesWithin(text), QStringLiteral("Fit by recompute"),
                               [this] { fitByRecompute(history_.askedLimit()); });
   } else {
-    parts_.notice.showProblem(text, {}, {});
+    parts_.notice.showProblem(code == u"out_of_memory" ? format::bytesWithin(text) : text, {}, {});
   }
 }
 
@@ -114,6 +127,7 @@ void SessionNotices::fitByRecompute(const QString& askedLimit) {
     return;
   }
   parts_.board.show(QStringLiteral("recompute"));
+  fitting_ = true;
   if (asked > 0) history_.setOption(QStringLiteral("memory.limit"), askedLimit);
   // What a plan places around live values, workspaces above all, needs room too.
   history_.setOption(QStringLiteral("recompute.budget"), format::bytes(budget - budget / 20));

@@ -34,6 +34,7 @@ class SessionNotices : public QObject {
   ModelSession& session_;
   SnapshotStore& store_;
   ChangeHistory& history_;
+  bool fitting_ = false;  // a budget was asked for so that the plan fits, and no plan came of it yet
   QTimer progress_;
 };
 

@@ -189,11 +189,13 @@ void StatusLine::refresh() {
                     : fresh  ? QStringLiteral("%1, of this step").arg(format::numberExact(loss))
                              : QStringLiteral("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
   QString speed;
-  if (last && last->ns() > 0 && ranThrough(*last)) {
-    const double seconds = static_cast<double>(last->ns()) * 1e-9;
-    speed = last->tokens() > 0
-                ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + QStringLiteral(" tokens/s")
-                : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + QStringLiteral(" samples/s");
+  // The rate of another plan says nothing of this one.
+  const snapshot::StepRecord* timed = plan ? newestOfPlan(store_) : last;
+  if (timed && timed->ns() > 0 && ranThrough(*timed)) {
+    const double seconds = static_cast<double>(timed->ns()) * 1e-9;
+    speed = timed->tokens() > 0
+                ? strong(format::countShort(static_cast<double>(timed->tokens()) / seconds)) + QStringLiteral(" tokens/s")
+                : strong(format::countShort(static_cast<double>(timed->samples()) / seconds)) + QStringLiteral(" samples/s");
   }
   speed_->setText(speed);
   if (plan) {

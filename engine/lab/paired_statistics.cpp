@@ -77,7 +77,8 @@ std::string_view verdictOf(const PairedTimes& times, double adjustedP) {
   if (shown && times.high < 1 / kLeast) return "faster";
   const bool leavesOneOut = times.low > 1 || times.high < 1;
   const bool large = times.ratio > kLeast || times.ratio < 1 / kLeast;
-  return leavesOneOut && (!shown || large) ? "not shown" : "same";
+  const bool wide = times.low < 1 / (1 + kRuledOut) || times.high > 1 + kRuledOut;
+  return wide || (leavesOneOut && (!shown || large)) ? "not shown" : "same";
 }
 
 }  // namespace stepscope

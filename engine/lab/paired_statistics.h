@@ -23,6 +23,8 @@ inline constexpr int kPairs = 40, kPairsOfSlowSteps = 16;
 inline constexpr double kSlowStepNs = 2e8;
 // A change below it is none: memory that happens to lie otherwise makes as much.
 inline constexpr double kSmallestEffect = 0.01;
+// "The same" rules out an effect of this size.
+inline constexpr double kRuledOut = 0.05;
 
 struct PairedTimes {
   double ratio = 1;          // median of after / before
@@ -39,7 +41,8 @@ std::vector<double> adjustedByHolm(std::span<const double> p);
 
 // "slower" or "faster" where adjusted p is at most 0.05 and the whole interval lies beyond kSmallestEffect. "not shown"
 // where the interval leaves 1 out and yet adjusted p is above 0.05, or the median lies beyond kSmallestEffect and the
-// interval not wholly: more pairs, or fewer candidates, would tell. Else "same".
+// interval not wholly, or the interval reaches beyond kRuledOut: more pairs, fewer candidates or a quieter machine would
+// tell. Else "same".
 std::string_view verdictOf(const PairedTimes& times, double adjustedP);
 
 }  // namespace stepscope

@@ -53,9 +53,10 @@ Status checkFits(const ExecutionPlan& plan, std::int64_t limit, std::int64_t bes
   if (most == 0 || need + more <= most) return {};
   return fail(
       ErrorCode::kOutOfMemory,
-      fmt::format("plan '{}': needs {} bytes{}; expected at most {} bytes, {}; at the peak (instruction {}): {}; hint: a "
+      fmt::format("plan '{}': needs {}{} bytes{}; expected at most {} bytes, {}; at the peak (instruction {}): {}; hint: a "
                   "smaller batch, or option recompute.budget",
-                  plan.signature, need, more > 0 ? fmt::format(" and binding takes {} bytes more", more) : "", most,
+                  plan.signature, plan.arenaBytes < plan.lowerBoundBytes ? "at least " : "", need,
+                  more > 0 ? fmt::format(" and binding takes {} bytes more", more) : "", most,
                   limit > 0 ? "the option memory.limit" : "the memory of this machine", plan.peakInstruction,
                   peakOwners(plan)));
 }

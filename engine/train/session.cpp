@@ -70,6 +70,7 @@ Status Session::feedWith(BatchFeed::Open open) {
 Status Session::build() {
   SS_TRY(abandonStep());
   takePending();
+  proof_.reset();  // of a plan that is no more
   SS_TRY(checkOptions(options_));
   if (options_.distributed != "off" && !context_.ranks)
     return failOption(ErrorCode::kUnsupported, "distributed",

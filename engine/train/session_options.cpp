@@ -91,11 +91,13 @@ Status Session::applyOptions() {
   std::optional<StateSnapshot> kept;
   if (retyped) kept = context_.state.copy();
   takePending();
+  const auto proofBefore = proof_;
   if (Status built = build(); !built) {
     // The plan that ran before is made again: a session is never left without one.
     options_ = before;
     feed_.close();
     SS_TRY(build());
+    proof_ = proofBefore;
     if (kept) context_.state.restore(*kept);
     return built;
   }

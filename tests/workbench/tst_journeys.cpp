@@ -613,6 +613,48 @@ class JourneyTest : public QObject {
     QVERIFY(field && !field->text().isEmpty());
     w.picture(QStringLiteral("fits"));
   }
+
+  // Where recompute cannot reach the limit it says so, and is not offered again.
+  void aLimitThatRecomputeCannotReachIsSaidToBeSo() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    const std::int64_t limit = w->store().plan()->plan().persistent_bytes() + 100'000;
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.limit"), QString::number(limit)); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY(w.settled());
+    auto* action = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QCOMPARE(action->text(), QStringLiteral("Fit by recompute"));
+    w.loop().act([action] { action->click(); });
+    QVERIFY(w.loop().wait([&] { return w->notice().text().startsWith(QStringLiteral("Recompute does not make it fit")); }));
+    QVERIFY(w.settled());
+    QVERIFY2(w->notice().text().endsWith(QStringLiteral("has no limit")), qPrintable(w->notice().text()));
+    QCOMPARE(action->text(), QStringLiteral("Change the set-up"));
+    w.picture(QStringLiteral("does-not-fit-at-all"));
+    w.loop().act([action] { action->click(); });
+    QVERIFY(w.loop().wait([&] { return shownSetUp(w) != nullptr; }));
+  }
+
+  // What is selected is the same thing in the plan that an option makes, in every view.
+  void theSelectionFollowsIntoAnotherPlan() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    const auto label = [&] {
+      const auto* in = w->store().plan()->instruction(w->selection().selection().instruction);
+      return in ? QString::fromStdString(in->label()) : QString();
+    };
+    int loss = -1;
+    for (int i = 0; i < w->store().plan()->size() && loss < 0; ++i)
+      if (w->store().plan()->instruction(i)->op() == "SoftmaxCrossEntropyLossGrad") loss = i;
+    QVERIFY(w.select(Selection::ofInstruction(loss)));
+    const QString before = label();
+    const std::string node = w->store().graph()->node(w->selection().selection().node)->name();
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("pass.fuse_epilogue"), QStringLiteral("off")); });
+    QVERIFY(w.settled());
+    QVERIFY(w->store().plan()->size() > loss && w->selection().selection().instruction > loss);
+    QCOMPARE(label(), before);
+    const auto* now = w->store().graph()->node(w->selection().selection().node);
+    QVERIFY(now && now->name() == node);
+  }
 };
 
 QTEST_MAIN(JourneyTest)

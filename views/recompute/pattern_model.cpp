@@ -22,8 +22,9 @@ std::vector<TableColumn> patternColumns() {
                12),
           text(QStringLiteral("Chosen"),
                QStringLiteral(
-                   "How many of its occurrences the plan below takes, from the front of the model, of how many there are"),
-               5),
+                   "How many of its occurrences the plan below takes, from the front of the model, of how many there are. "
+                   "Behind it what runs again besides: the budget chose it"),
+               9),
           number(QStringLiteral("Saves"),
                  QStringLiteral("By how much the planned peak of live activations falls when all its occurrences run "
                                 "again and nothing else does: the planner's answer, not a sum")),
@@ -106,9 +107,10 @@ void PatternModel::setReport(const std::shared_ptr<const snapshot::RecomputeRepo
   setRows(std::move(rows));
 }
 
-void PatternModel::setChosen(const std::map<QString, qint64>& chosen) {
-  if (chosen == chosen_) return;
+void PatternModel::setChosen(const std::map<QString, qint64>& chosen, bool budget) {
+  if (chosen == chosen_ && budget == budget_) return;
   chosen_ = chosen;
+  budget_ = budget;
   if (rowCount() > 0) emit dataChanged(index(0, kPattern), index(rowCount() - 1, kCount));
 }
 
@@ -127,7 +129,10 @@ qint64 PatternModel::chosenOf(int row) const {
 }
 
 QString PatternModel::countText(int row) const {
-  return QStringLiteral("%1 of %2").arg(format::count(chosenOf(row)), format::count(report_->patterns(row).occurrences()));
+  const qint64 chosen = chosenOf(row), besides = report_->patterns(row).applied() - chosen;
+  const QString text =
+      QStringLiteral("%1 of %2").arg(format::count(chosen), format::count(report_->patterns(row).occurrences()));
+  return budget_ && besides > 0 ? text + QStringLiteral(" + %1 by budget").arg(format::count(besides)) : text;
 }
 
 QVariant PatternModel::data(const QModelIndex& index, int role) const {

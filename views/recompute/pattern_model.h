@@ -19,7 +19,8 @@ class PatternModel : public RowTableModel {
 
   void setReport(const std::shared_ptr<const snapshot::RecomputeReport>& report);
   // How many of the first occurrences of each pattern are chosen, -1 = all; see planEntries().
-  void setChosen(const std::map<QString, qint64>& chosen);
+  // `budget`: the plan that runs is this choice and what a budget added to it.
+  void setChosen(const std::map<QString, qint64>& chosen, bool budget = false);
   void setReadOnly(bool readOnly);
   // Empty for a row that is not there.
   QString pattern(int row) const;
@@ -38,6 +39,7 @@ class PatternModel : public RowTableModel {
 
   std::shared_ptr<const snapshot::RecomputeReport> report_;
   std::map<QString, qint64> chosen_;
+  bool budget_ = false;
   bool readOnly_ = false;
 };
 

@@ -6,7 +6,6 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QScrollArea>
 #include <QSortFilterProxyModel>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -58,13 +57,14 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(makeTable(), 1);
   column->addWidget(makeControls());
-  // In a low panel the controls are reached by scrolling instead of being pressed flat.
-  table_->setMinimumHeight(7 * Metrics::current().unit);
+  // In a low panel the table gives way first; then the controls are reached by scrolling instead of being pressed flat.
+  table_->setMinimumHeight(5 * Metrics::current().unit);
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setWidget(left);
+  scroll_ = scroll;
   split_->addWidget(scroll);
   split_->addWidget(plot_);
   scroll->setMinimumWidth(20 * Metrics::current().unit);
@@ -100,6 +100,7 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
     QString role;
     const QString text = store().findings().optionProofText(&role);
     say(proof_, text, role);
+    fitHeight();
   });
   connect(bar_, &StudyBar::startWanted, this, [this] {
     stale_ = true;
@@ -351,7 +352,8 @@ void RecomputeView::choiceChanged() {
 void RecomputeView::showChoice() {
   const auto& report = store().findings().recompute();
   filling_ = true;
-  model_->setChosen(planEntries(plan_->text()));
+  // What the budget chose belongs to the plan that runs, and is not known of another choice.
+  model_->setChosen(planEntries(plan_->text()), appliedBudget_ > 0 && isApplied());
   if (report && report->curve_size() > 0) {
     int point = 0;  // the first that is low enough
     while (budget_ > 0 && point + 1 < report->curve_size() && report->curve(point).peak_bytes() > budget_) ++point;
@@ -405,6 +407,7 @@ void RecomputeView::showPrediction() {
     if (budget_ > 0 && point->peak_bytes() > budget_) text += QStringLiteral("; the budget cannot be met");
   }
   prediction_->setText(text);
+  fitHeight();
   prediction_->setToolTip(QStringLiteral("Planned peak of live activations and time of a step "
                                          "with nothing recomputed, and with the choice: %1")
                               .arg(report ? format::visible(report->basis()) : QString()));
@@ -455,6 +458,14 @@ void RecomputeView::resizeEvent(QResizeEvent* event) {
   View::resizeEvent(event);
   split_->setOrientation(width() > height() ? Qt::Horizontal : Qt::Vertical);
   kept_->setVisible(!kept_->text().isEmpty() && height() > 26 * Metrics::current().unit);
+  fitHeight();
+}
+
+// Lines that wrap need what their width makes of them, which a scroll area does not ask for.
+void RecomputeView::fitHeight() {
+  QWidget* left = scroll_->widget();
+  const int needed = left->layout()->minimumHeightForWidth(scroll_->viewport()->width());
+  if (needed >= 0 && left->minimumHeight() != needed) left->setMinimumHeight(needed);
 }
 
 }  // namespace stepscope

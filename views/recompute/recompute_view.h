@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSlider>
 #include <QSplitter>
 #include <QTimer>
@@ -50,6 +51,7 @@ class RecomputeView : public View {
   void showPrediction();
   void apply();
   void colourBoxes();
+  void fitHeight();
   bool isApplied() const;  // the choice is what the options say
   QString option(const char* name) const;
 
@@ -57,6 +59,7 @@ class RecomputeView : public View {
   RowTableView* table_;
   ParetoPlot* plot_;
   QSplitter* split_;
+  QScrollArea* scroll_ = nullptr;  // around the table and the controls
   QSlider* slider_;
   QLineEdit* budgetText_;  // a size, typed or as the slider says
   QLabel* prediction_;

@@ -35,8 +35,11 @@ TableCell verdictCell(const snapshot::Trial& t, bool running) {
   if (t.verdict() == "not shown")
     return cell(
         QStringLiteral("? not shown"), 1, "muted",
-        p + QStringLiteral("\nThe interval leaves 1 out, and that is not enough among so many changes: more rounds, or "
-                           "fewer changes, would tell"));
+        p + (t.low() > 1 || t.high() < 1
+                 ? QStringLiteral("\nThe interval leaves 1 out, and that is not enough among so many changes: more rounds, "
+                                  "or fewer changes, would tell")
+                 : QStringLiteral("\nThe interval is too wide to tell: more rounds, or a machine with nothing else to do, "
+                                  "would")));
   return cell(QStringLiteral("= same"), 2, "muted", p);
 }
 
@@ -183,7 +186,8 @@ QString summary(const snapshot::TrialsReport& report, bool running, QString* rol
                      .arg(slower)
                      .arg(same)
                      .arg(identical);
-  if (notShown > 0) text += QStringLiteral(", %1 not shown: more rounds or fewer changes would tell").arg(notShown);
+  if (notShown > 0)
+    text += QStringLiteral(", %1 not shown: more rounds, fewer changes or a quieter machine would tell").arg(notShown);
   if (failed > 0) text += QStringLiteral(", %1 failed").arg(failed);
   if (nothing > 0) text += QStringLiteral(". The plan next to itself: %1 of %2 called different").arg(found).arg(nothing);
   if (found > 0) text += QStringLiteral(": something else keeps the machine busy, small differences mean nothing");

@@ -81,6 +81,28 @@ bool same(const std::vector<B>& a, const std::vector<B>& b) {
                     [](const B& x, const B& y) { return x.SerializeAsString() == y.SerializeAsString(); });
 }
 
+Selection selectionIn(const Selection& selection, const ShownPlan& before, const ShownPlan& after) {
+  if (!before.graph || !after.graph || (before.graph == after.graph && before.plan == after.plan)) return selection;
+  Names names(after);
+  const auto there = [&](int id) {
+    const auto* node = before.graph->node(id);
+    return node ? names.node(node->name()) : -1;
+  };
+  Selection moved;
+  moved.file = selection.file;
+  moved.line = selection.line;
+  moved.node = there(selection.node);
+  if (const auto* value = before.graph->value(selection.value)) moved.value = names.value(value->name());
+  if (moved.node < 0 && moved.value < 0 && before.plan)
+    moved.instruction = names.instruction(nameOf(selection.instruction, before));
+  if (moved.node < 0 || !selection.group) return moved;
+  std::vector<int> nodes;
+  for (const int id : selection.group->nodes())
+    if (const int node = there(id); node >= 0) nodes.push_back(node);
+  moved.group = NodeGroup::make(selection.group->name(), std::move(nodes));
+  return moved;
+}
+
 void DesiredState::setBreakpoints(std::vector<B> breakpoints) {
   breakpoints_ = std::move(breakpoints);
   for (const B& b : breakpoints_) nextBreakpoint_ = std::max(nextBreakpoint_, b.id() + 1);

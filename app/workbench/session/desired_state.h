@@ -17,6 +17,9 @@ struct ShownPlan {
   PlanPtr plan;
 };
 
+// The same nodes and values in another plan, by their names; what has no place there is left out.
+Selection selectionIn(const Selection& selection, const ShownPlan& before, const ShownPlan& after);
+
 class DesiredState {
  public:
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }

@@ -223,6 +223,7 @@ void SessionDesires::planChanged(const ShownPlan& before) {
   }
   const ShownPlan from = kept_ ? *std::exchange(kept_, std::nullopt) : before;
   const QStringList lost = desired_.moveTo(from, {store_.graph(), store_.plan()}, moved);
+  selection_.select(selectionIn(selection_.selection(), before, {store_.graph(), store_.plan()}));
   known_.pinned.moveTo(before, {store_.graph(), store_.plan()}, {});
   knownBefore_.reset();
   tries_ = 0;

@@ -209,7 +209,9 @@ TEST(Verdict, SaysWhatIsNotShown) {
   EXPECT_EQ(verdictOf({1.005, 1.001, 1.02, 0.02}, 0.4), "not shown");
   EXPECT_EQ(verdictOf({0.97, 0.95, 0.991, 1e-6}, 1e-5), "not shown");
   EXPECT_EQ(verdictOf({1.03, 1.005, 1.05, 1e-6}, 1e-5), "not shown");
-  EXPECT_EQ(verdictOf({1.03, 0.999, 1.06, 0.08}, 0.4), "same") << "the interval holds 1";
+  EXPECT_EQ(verdictOf({1.03, 0.999, 1.06, 0.08}, 0.4), "not shown") << "6 % slower is possible";
+  EXPECT_EQ(verdictOf({0.7514, 0.59, 1.02, 0.08}, 0.08), "not shown");
+  EXPECT_EQ(verdictOf({1.01, 0.98, 1.04, 0.4}, 0.4), "same") << "5 % is ruled out";
 }
 
 }  // namespace

@@ -188,6 +188,9 @@ TEST(LiveOptions, ProveThatRecomputeChangesNoBit) {
   const auto report = judged(*session);
   ASSERT_EQ(report.runs_size(), 2);
   EXPECT_LT(report.runs(1).peak_bytes(), report.runs(0).peak_bytes());
+  // Another build is another plan.
+  ASSERT_TRUE(session->build().has_value());
+  EXPECT_EQ(session->optionProof(), nullptr);
 }
 
 // A proof that cannot fail would prove nothing: plain loops sum in another order.
