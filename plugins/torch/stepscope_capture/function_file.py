@@ -118,7 +118,7 @@ def _gradients(module, results):
         found = torch.autograd.grad(reached, list(trained.values()), [arriving(t) for t in reached], allow_unused=True)
     except RuntimeError as error:
         raise Refused(f"PyTorch has no gradient of it: {str(error).splitlines()[0]}") from error
-    return {name: gradient for name, gradient in zip(trained, found) if gradient is not None}
+    return {name: gradient.to_dense() if gradient.is_sparse else gradient for name, gradient in zip(trained, found) if gradient is not None}
 
 
 def _refuse_reads(module, row, changed):

@@ -79,7 +79,7 @@ def _one_step(module, row, names, outputs=None, second=None):
         hook.remove()
     loss.backward()
     found = {f"grad/{n}": torch.zeros_like(known[n]) if known[n].grad is None else known[n].grad for n in names}
-    found = {key: gradient.detach().cpu().clone() for key, gradient in found.items()}
+    found = {key: (gradient.to_dense() if gradient.is_sparse else gradient).detach().cpu().clone() for key, gradient in found.items()}
     found.update({f"state/{name}": buffer for name, buffer in _changed(module, before).items()})
     if second is not None and any(key.startswith("state/") for key in found):
         module(*second)

@@ -208,6 +208,23 @@ def _feature_dropout(*ranks):
     return dropout
 
 
+def _scatter_reduce(make, x, dim, index, src, reduce, *, include_self=True):
+    """Means, and reductions without the tensor itself, are sums, products and extremes that ONNX has. Of exporters, TorchScript refuses these and dynamo writes a
+    mean as a scatter that overwrites."""
+    if reduce != "mean" and include_self:
+        return NotImplemented
+    start = {"prod": 1.0, "amax": -float("inf"), "amin": float("inf")}.get(reduce, 0.0)
+    base = x if include_self else torch.full_like(x, start)
+    if reduce in ("sum", "mean"):
+        result = base.scatter_add(dim, index, src)
+    else:
+        result = torch.scatter_reduce(base, dim, index, src, reduce, include_self=True)
+    count = torch.full_like(x, 1.0 if include_self else 0.0).scatter_add(dim, index, torch.ones_like(src))
+    if reduce == "mean":
+        result = result / count.clamp(min=1)
+    return result if include_self else torch.where(count > 0, result, x)
+
+
 NATIVES = {
     **diagonals.NATIVES,
     "cdist": cdist,
@@ -231,4 +248,5 @@ NATIVES = {
     "dropout2d": _feature_dropout(3, 4),
     "dropout3d": _feature_dropout(5),
     "diff": diff,
+    "scatter_reduce": _scatter_reduce,
 }

@@ -14,29 +14,6 @@ def _pairwise_distance(a, b, p=2.0, eps=1e-6, keepdim=False):
     return torch.linalg.vector_norm(a - b + eps, p, -1, keepdim)
 
 
-def _scatter_reduce(original):
-    """Tensor.scatter_reduce whose means, and whose reductions without the tensor itself, are sums, products and extremes that ONNX has.
-
-    Of exporters, TorchScript refuses these and dynamo writes a mean as a scatter that overwrites.
-    """
-
-    def scatter_reduce(x, dim, index, src, reduce, *, include_self=True):
-        if reduce != "mean" and include_self:
-            return original(x, dim, index, src, reduce, include_self=True)
-        start = {"prod": 1.0, "amax": -float("inf"), "amin": float("inf")}.get(reduce, 0.0)
-        base = x if include_self else torch.full_like(x, start)
-        if reduce in ("sum", "mean"):
-            result = base.scatter_add(dim, index, src)
-        else:
-            result = original(base, dim, index, src, reduce, include_self=True)
-        count = torch.full_like(x, 1.0 if include_self else 0.0).scatter_add(dim, index, torch.ones_like(src))
-        if reduce == "mean":
-            result = result / count.clamp(min=1)
-        return result if include_self else torch.where(count > 0, result, x)
-
-    return scatter_reduce
-
-
 def _lstm(original):
     """An LSTM with projections, step by step: of exporters, TorchScript refuses it and dynamo leaves the projections out."""
 
@@ -128,8 +105,6 @@ def exportable(any_extents=False):
         (torch._VF, "lstm", _lstm(torch._VF.lstm)),
         (torch._VF, "_pad_packed_sequence", _pad_packed(torch._VF._pad_packed_sequence)),
         (torch.Tensor, "fill_diagonal_", _fill_diagonal(torch.Tensor.fill_diagonal_)),
-        (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
-        (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),
     ]
     if any_extents:
         functions.append((nn.functional, "_in_projection_packed", _in_projection_packed))

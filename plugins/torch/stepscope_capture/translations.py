@@ -119,6 +119,15 @@ def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
     return _reduced(graph, loss, reduction)
 
 
+def _softplus(graph, x, beta, threshold):
+    """The exporter drops the threshold, beyond which the result is x: with the usual 20 that is rounding, with a small one another function."""
+    factor, bound = (float(value.node().t("value")) for value in (beta, threshold))
+    scaled = x if factor == 1 else graph.op("Mul", x, _scalar(graph, x, factor))
+    y = graph.op("Softplus", scaled)
+    y = y if factor == 1 else graph.op("Div", y, _scalar(graph, x, factor))
+    return y if bound >= 16 else graph.op("Where", graph.op("Greater", scaled, _scalar(graph, x, bound)), x, y)
+
+
 def _cumsum(original):
     """Sums of bools and of small integers are int64; the exporter writes them in the type of the elements."""
 
@@ -157,6 +166,7 @@ def torchscript_table(opset):
         "aten::huber_loss": _huber_loss,
         "aten::l1_loss": _l1_loss,
         "aten::smooth_l1_loss": _smooth_l1_loss,
+        "aten::softplus": _softplus,
     }
     if opset >= 16:  # the first ScatterElements that adds
         from torch.onnx import symbolic_opset11

@@ -39,7 +39,7 @@ class watch:  # noqa: N801  read as a word: with stepscope.watch(model):
         gradients = [(name, p.grad) for name, p in self._model.named_parameters() if p.grad is not None]
         if not gradients or bool(torch.isfinite(torch.stack([g.detach().float().sum() for _, g in gradients])).all()):
             return None
-        return next((f"gradient of '{name}' not finite" for name, g in gradients if not bool(torch.isfinite(g).all())), None)
+        return next((f"gradient of '{name}' not finite" for name, g in gradients if not bool(torch.isfinite(g.to_dense() if g.is_sparse else g).all())), None)
 
     def _after_backward(self, one):
         what = self._found(one.loss) if len(self.captures) < self._limit else None

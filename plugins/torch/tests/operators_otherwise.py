@@ -47,6 +47,7 @@ OTHERWISE = {
     "bernoulli": _RANDOM,
     **dict.fromkeys(("linalg.eig", "linalg.eigvals"), ("not exported", "a complex result of an operator that has no real form")),
     **{(f"nn.functional.{name}", "torchscript"): _DRAWS for name in ("alpha_dropout", "dropout2d", "dropout3d")},
+    ("nn.functional.feature_alpha_dropout.with_train", "torchscript"): _DRAWS,
     ("unbind_copy", "torchscript"): _LIST,
     ("to_sparse", "torchscript"): _SPARSE,
     ("to_sparse", "dynamo"): _SPARSE,

@@ -100,6 +100,43 @@ def experts_by_a_stable_sort():
     return Experts(), F.cross_entropy, several(lambda: (torch.randn(5, 6), labels(5)))
 
 
+@meaning
+def embedding_with_sparse_gradients():
+    class Words(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bags, self.words, self.out = nn.EmbeddingBag(9, 6, mode="sum", sparse=True), nn.Embedding(9, 6, sparse=True), nn.Linear(6, 3)
+
+        def forward(self, ids):
+            return self.out(self.bags(ids) + self.words(ids).mean(1))
+
+    return Words(), F.cross_entropy, several(lambda: (torch.randint(0, 9, (5, 4)), labels(5)))
+
+
+@meaning
+def softplus_of_a_low_threshold():
+    """Beyond it the result is x: 0.6 above what it is without."""
+
+    class Model(Between):
+        def between(self, x):
+            return F.softplus(x, beta=2.0, threshold=-0.5)
+
+    return between(Model())
+
+
+_reduced = torch.scatter_reduce  # as `from torch import scatter_reduce` gives it
+
+
+@meaning
+def function_that_was_imported_by_name():
+    class Model(Between):
+        def between(self, x):
+            place = torch.tensor([0, 1, 0, 2, 1]).unsqueeze(1).expand_as(x)
+            return x + _reduced(torch.ones_like(x), 0, place, x, "mean", include_self=False) + _reduced(torch.full_like(x, -9.0), 0, place, x, "amax", include_self=False)
+
+    return between(Model())
+
+
 def generator_of_its_own():
     generator = torch.Generator().manual_seed(3)
 

@@ -113,7 +113,7 @@ class _Reference:
         loss.backward()
         known = dict(self.module.named_parameters())
         found = {("loss", "loss"): loss.detach().double()}
-        found.update({("gradient", n): p.grad.detach().clone() for n, p in known.items() if p.grad is not None})
+        found.update({("gradient", n): (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone() for n, p in known.items() if p.grad is not None})
         if clip:
             torch.nn.utils.clip_grad_norm_(list(known.values()), clip)
         self.optimizer.step()
