@@ -186,4 +186,18 @@ Result<AttentionShape> attentionGradientShape(const Dims& q, const Dims& k, cons
   return shapeOf(StridedView::whole(ofQ.dims), StridedView::whole(ofK.dims), StridedView::whole(ofV.dims), nullptr, attrs);
 }
 
+Status countKeptRows(const AttentionShape& shape, std::span<const std::int64_t> kept, std::span<std::int64_t> rows) {
+  if (shape.scores.batch.size() < 2)
+    return fail(ErrorCode::kInvalidArgument, "attention: rows that are kept and one leading axis; expected two or more");
+  std::ranges::fill(rows, 0);
+  const std::int64_t all = shape.entries() * shape.m();
+  for (const std::int64_t number : kept) {
+    if (number < 0 || number >= all)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("attention: row {} is kept; expected 0 to {}", number, all - 1));
+    std::int64_t& count = rows[static_cast<std::size_t>(number / shape.m())];
+    count = std::max(count, number % shape.m() + 1);
+  }
+  return {};
+}
+
 }  // namespace stepscope

@@ -10,10 +10,15 @@
 // Attributes viewQ, viewK and viewV may pick the operands from larger tensors (kernels/strided_view.h); permutations are of
 // what they pick. Gradients are stored dense, with the extents of what was picked.
 //
+// Behind the mask may stand the numbers of rows of q that somebody reads, the first leading axis and the rows seen as one:
+// int64 [K], a row of entry b is b · m + i. Rows behind the last one named of an entry are not computed: y, statistics and
+// dq are 0 there, and they add nothing to dk and dv. There are two leading axes or more then.
+//
 // Source     ONNX Attention-23; FlashAttention (Dao et al., 2022) for what the backward pass computes again.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/attributes.h"
 #include "kernels/matmul_shape.h"
@@ -36,6 +41,7 @@ struct AttentionShape {
   double dropout = 0;   // share of P that is dropped; what stays is divided by 1 - dropout. Key: that of the call
 
   std::int64_t heads() const { return scores.batches(); }
+  std::int64_t entries() const { return scores.batch.empty() ? 1 : scores.batch[0]; }  // of the first leading axis
   std::int64_t m() const { return scores.m; }
   std::int64_t n() const { return scores.n; }
   std::int64_t d() const { return scores.k; }
@@ -51,6 +57,10 @@ Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& 
 
 // The same with q, k and v stored dense, with the extents that the views pick: where gradients dq, dk and dv lie.
 Result<AttentionShape> attentionGradientShape(const Dims& q, const Dims& k, const Dims& v, const Attributes& attrs);
+
+// How many rows of each entry of the first leading axis are computed, `rows` having as many: up to the last that `kept`
+// names. Errors: kInvalidArgument for a number that is no row, or fewer than two leading axes.
+Status countKeptRows(const AttentionShape& shape, std::span<const std::int64_t> kept, std::span<std::int64_t> rows);
 
 // The axes of `perm` with the last two exchanged; of the identity of `rank` axes for an empty one.
 Dims exchangeLastTwo(Dims perm, std::size_t rank);

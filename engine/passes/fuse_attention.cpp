@@ -38,6 +38,7 @@ struct Match {
   Dims permY;
   double scale = 1, softcap = 0;
   float dropout = 0;
+  ValueId kept;               // the tokens that are no padding, where nothing reads more of the result
   NodeId drawsAs;             // the Dropout whose key it draws with
   NodeId product;             // of the probabilities and v
   std::vector<NodeId> parts;  // what it stands for, without `last`: read by one another alone
@@ -81,6 +82,7 @@ class Matcher {
       match.permY = permOf(*behind, shape->size());
       match.last = behind->id;
     }
+    match.kept = keptRows(match, shape->size());
     for (const NodeId node : found->nodes)
       if (node != match.last) match.parts.push_back(node);
     if (miss.why = refusal(match, product, shape->size()); !miss.why.empty()) return std::nullopt;
@@ -270,6 +272,26 @@ class Matcher {
     return Copies{apart->input(0), groups, {reshape.id, expand->id, apart->id}};
   }
 
+  // The tokens that queries were brought back from and that alone are read of the result (pass eliminate_padding); both with
+  // batch and rows in front, and heads behind the batch.
+  ValueId keptRows(const Match& match, std::size_t rank) const {
+    const auto rowsSecond = [&](const Dims& perm, std::size_t to, std::size_t from) {
+      return perm.size() == rank && perm[0] == 0 && perm[to] == static_cast<std::int64_t>(from);
+    };
+    const Node* back = madeBy(match.q.of);
+    if (rank < 4 || !back || back->domain != "com.microsoft" || back->op != "PadAndUnflatten" ||
+        !rowsSecond(match.q.perm, rank - 2, 1) || !rowsSecond(match.permY, 1, rank - 2))
+      return {};
+    const ValueId kept = back->input(1), y = graph_.node(match.last).output(0);
+    if (readers_.isKept(y) || readers_.of(y).empty() || typeOf(kept) != DType::kI64) return {};
+    for (const Use& use : readers_.of(y)) {
+      const Node& reader = graph_.node(use.node);
+      if (reader.domain != "com.microsoft" || reader.op != "FlattenAndUnpad" || use.input != 0 || reader.input(1) != kept)
+        return {};
+    }
+    return kept;
+  }
+
   // Why the match cannot become one node; empty where it can.
   std::string refusal(const Match& match, const Node& product, std::size_t rank) {
     const DType type = typeOf(product.output(0));
@@ -346,7 +368,8 @@ void write(Graph& graph, const Match& match) {
   node.domain = kInternalDomain;
   node.op = "FusedAttention";
   node.inputs = {match.q.of, match.k.of, match.v.of};
-  if (match.mask) node.inputs.push_back(match.mask);
+  if (match.mask || match.kept) node.inputs.push_back(match.mask);
+  if (match.kept) node.inputs.push_back(match.kept);
   node.attrs = {};
   if (match.scale != 1) node.attrs.set("scale", static_cast<float>(match.scale));
   if (match.k.groups > 1) node.attrs.set("groups", match.k.groups);
@@ -389,6 +412,8 @@ Status fuseAttention(Graph& graph, PassContext& context) {
     }
   }
   if (matches.empty()) return {};
+  if (const auto some = std::ranges::count_if(matches, [](const Match& match) { return match.kept.valid(); }); some > 0)
+    context.note(fmt::format("{} of them leave out what stands behind the last token of each row", some));
   const std::vector<NodeId> gone = matcher.gone(matches);
   for (const Match& match : matches) write(graph, match);
   graph.removeNodes(gone);

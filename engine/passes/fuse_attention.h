@@ -8,9 +8,10 @@
 // Keys and values that an Expand repeats for groups of heads (grouped queries) are read without the copies, where both are
 // repeated alike; else with them.
 // Transposes of q, k, v and of the result go into the node: it reads and writes them where they lie. Constant factors of q
-// and k go into its scale. Memory falls by heads · m · n numbers for every layer and reader; products rise by a seventh. Off
-// by default: a person who steps through attention may want to see its probabilities. Runs before the gradient, whose nodes
-// it saves too, and before assign_precision.
+// and k go into its scale. Queries that pass eliminate_padding brought back behind the last token of a row are left out, as
+// keys are that a mask drops. Memory falls by heads · m · n numbers for every layer and reader; products rise by a seventh.
+// Off by default: a person who steps through attention may want to see its probabilities. Runs before the gradient, whose
+// nodes it saves too, and before assign_precision.
 #pragma once
 
 #include "engine/passes/pass.h"

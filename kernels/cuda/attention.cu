@@ -1,7 +1,9 @@
 // FusedAttention and its gradient (contract in kernels/attention_shape.h) without the matrix of scores. A block has a few
 // rows of q and goes along k and v in tiles that lie in shared memory; a lane has one key of the tile, later a few columns
 // of the result. Forward keeps the largest score and the sum of exponentials as it goes along (Milakov, Gimelshein 2018).
+// Rows of q behind the last one that is kept of a batch entry are left out: every block counts those of its entry.
 // The gradient computes the scores again, once for dq and once, by keys, for dk and dv, so that nothing is added atomically.
+#include <algorithm>
 #include <limits>
 
 #include "kernels/attention_shape.h"
@@ -36,11 +38,17 @@ struct Attention {
   Strides strides[kOperands];
   std::int64_t start[kOperands] = {};  // of the first element
   int shared = 1;                      // heads that have keys and values in common
+  std::int64_t headsOfEntry = 1;       // of the first leading axis
   float scale = 1, fill = 0, softcap = 0;
   bool bools = false, invert = false, safe = false;
   bool drops = false;  // dropout
   float threshold = 0, keptScale = 1;
   Draw draw;
+};
+// Numbers of rows that are kept, K of them; not present: all rows are computed.
+struct Kept {
+  Global<const std::int64_t> numbers;
+  std::int64_t count = 0;
 };
 struct Masks {
   Global<const float> added;
@@ -51,6 +59,27 @@ struct Masks {
 SS_DEVICE void findHead(const Attention& s, std::int64_t head, std::int64_t (&at)[kOperands]) {
   s.heads.offsets(head, at);
   for (int o = 0; o < kOperands; ++o) at[o] += s.start[o];
+}
+
+// Rows of a head that are computed; all threads of the block ask. `lasts`: kBlockThreads numbers of shared memory.
+template <typename S>
+SS_DEVICE std::int64_t rowsOfHead(const Attention& s, const Kept& kept, std::int64_t head, S& lasts) {
+  if (!kept.numbers.present()) return s.m;
+  const std::int64_t begin = head / s.headsOfEntry * s.m;
+  std::int64_t own = 0;
+  for (std::int64_t k = gpu::threadIndex(); k < kept.count; k += kBlockThreads) {
+    const std::int64_t row = static_cast<std::int64_t>(kept.numbers[k]) - begin;
+    if (row >= own && row < s.m) own = row + 1;
+  }
+  lasts[gpu::threadIndex()] = own;
+  gpu::syncThreads();
+  std::int64_t rows = 0;
+  for (int t = 0; t < kBlockThreads; ++t) {
+    const std::int64_t last = lasts[t];
+    if (last > rows) rows = last;
+  }
+  gpu::syncThreads();
+  return rows;
 }
 
 template <typename Join>
@@ -108,33 +137,35 @@ SS_DEVICE float keptFactor(const Attention& s, const RandomKey& drawn, std::int6
 }
 
 // y: [heads, m, e], statistics?: [heads, m, 2], the largest score and 1 / sum of exponentials. One block per kRows rows.
-SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const float> v, Masks masks, Global<float> y,
-                      Global<float> statistics, Attention s) {
+SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const float> v, Masks masks, Kept kept,
+                      Global<float> y, Global<float> statistics, Attention s) {
   SS_SHARED(float, qs, kRows* kMostWidth);
   SS_SHARED(float, ks, kTile* kPitch);
   SS_SHARED(float, vs, kTile* kPitch);
   SS_SHARED(float, ps, kRows* kTile);
+  SS_SHARED(std::int64_t, lasts, kBlockThreads);
   const std::int64_t pieces = (s.m + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstRow = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
   const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
   findHead(s, head, at);
-  loadRows(qs, kMostWidth, q, at[kQ], firstRow, s.m, kRows, s.d, s.strides[kQ]);
+  const std::int64_t rows = rowsOfHead(s, kept, head, lasts);
+  loadRows(qs, kMostWidth, q, at[kQ], firstRow, rows, kRows, s.d, s.strides[kQ]);
   float max[kRowsOfWarp], sum[kRowsOfWarp], out[kRowsOfWarp][kOwn];
   for (int r = 0; r < kRowsOfWarp; ++r) {
     max[r] = kLowest;
     sum[r] = 0;
     for (int o = 0; o < kOwn; ++o) out[r][o] = 0;
   }
-  for (std::int64_t from = 0; from < s.n; from += kTile) {
+  for (std::int64_t from = 0; from < s.n && firstRow < rows; from += kTile) {
     loadRows(ks, kPitch, k, at[kK], from, s.n, kTile, s.d, s.strides[kK]);
     loadRows(vs, kPitch, v, at[kV], from, s.n, kTile, s.e, s.strides[kV]);
     gpu::syncThreads();
     for (int r = 0; r < kRowsOfWarp; ++r) {
       const int row = warp * kRowsOfWarp + r;
       const std::int64_t i = firstRow + row, j = from + lane;
-      if (i >= s.m) continue;  // the whole warp
+      if (i >= rows) continue;  // the whole warp
       float score = kLowest, slope = 1;
       if (j < s.n) score = scoreOf(s, masks, at[kMask], i, j, dot(qs, row, kMostWidth, ks, lane, kPitch, s.d), slope);
       const float largest = Larger::of(max[r], joinWarp<Larger>(score));
@@ -158,7 +189,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
   for (int r = 0; r < kRowsOfWarp; ++r) {
     const std::int64_t i = firstRow + warp * kRowsOfWarp + r;
     if (i >= s.m) continue;
-    const bool dead = max[r] == kLowest && s.safe;
+    const bool dead = i >= rows || (max[r] == kLowest && s.safe);
     const float factor = dead ? 0.0F : max[r] == kLowest ? max[r] - max[r] : 1.0F / sum[r];
     for (int o = 0; o < kOwn; ++o) {
       const int c = lane + 32 * o;
@@ -188,31 +219,33 @@ SS_DEVICE Slope slopeOf(const Attention& s, const RandomKey& drawn, const Masks&
 
 // dq: [heads, m, d], dots: [heads, m], the sum over keys of p · dp. One block per kRows rows of q.
 SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> statistics, Global<const float> q,
-                                 Global<const float> k, Global<const float> v, Masks masks, Global<float> dq,
+                                 Global<const float> k, Global<const float> v, Masks masks, Kept kept, Global<float> dq,
                                  Global<float> dots, Attention s) {
   SS_SHARED(float, qs, kRows* kPitch);
   SS_SHARED(float, dys, kRows* kPitch);
   SS_SHARED(float, ks, kTile* kPitch);
   SS_SHARED(float, vs, kTile* kPitch);
   SS_SHARED(float, ds, kRows* kTile);
+  SS_SHARED(std::int64_t, lasts, kBlockThreads);
   const std::int64_t pieces = (s.m + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstRow = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
   const RandomKey drawn = s.drops ? keyOf(s.draw) : RandomKey{};
   std::int64_t at[kOperands];
   findHead(s, head, at);
-  loadRows(qs, kPitch, q, at[kQ], firstRow, s.m, kRows, s.d, s.strides[kQ]);
-  loadRows(dys, kPitch, dy, at[kY], firstRow, s.m, kRows, s.e, s.strides[kY]);
+  const std::int64_t rows = rowsOfHead(s, kept, head, lasts);
+  loadRows(qs, kPitch, q, at[kQ], firstRow, rows, kRows, s.d, s.strides[kQ]);
+  loadRows(dys, kPitch, dy, at[kY], firstRow, rows, kRows, s.e, s.strides[kY]);
   float sums[kRowsOfWarp] = {}, out[kRowsOfWarp][kOwn] = {};
   for (int pass = 0; pass < 2; ++pass) {
-    for (std::int64_t from = 0; from < s.n; from += kTile) {
+    for (std::int64_t from = 0; from < s.n && firstRow < rows; from += kTile) {
       loadRows(ks, kPitch, k, at[kK], from, s.n, kTile, s.d, s.strides[kK]);
       loadRows(vs, kPitch, v, at[kV], from, s.n, kTile, s.e, s.strides[kV]);
       gpu::syncThreads();
       for (int r = 0; r < kRowsOfWarp; ++r) {
         const int row = warp * kRowsOfWarp + r;
         const std::int64_t i = firstRow + row, j = from + lane;
-        if (i >= s.m) continue;
+        if (i >= rows) continue;
         Slope slope;
         if (j < s.n)
           slope = slopeOf(s, drawn, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
@@ -250,7 +283,7 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
 
 // dk: [heads / shared, n, d], dv: [heads / shared, n, e]. One block per kRows keys; a lane has one row of q.
 SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statistics, Global<const float> q,
-                              Global<const float> k, Global<const float> v, Masks masks, Global<const float> dots,
+                              Global<const float> k, Global<const float> v, Masks masks, Kept kept, Global<const float> dots,
                               Global<float> dk, Global<float> dv, Attention s) {
   SS_SHARED(float, ks, kRows* kPitch);
   SS_SHARED(float, vs, kRows* kPitch);
@@ -258,6 +291,7 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
   SS_SHARED(float, dys, kTile* kPitch);
   SS_SHARED(float, ps, kRows* kTile);
   SS_SHARED(float, ds, kRows* kTile);
+  SS_SHARED(std::int64_t, lasts, kBlockThreads);
   const std::int64_t pieces = (s.n + kRows - 1) / kRows, firstHead = gpu::blockIndex() / pieces * s.shared,
                      firstKey = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
@@ -267,19 +301,20 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
   loadRows(ks, kPitch, k, at[kK], firstKey, s.n, kRows, s.d, s.strides[kK]);
   loadRows(vs, kPitch, v, at[kV], firstKey, s.n, kRows, s.e, s.strides[kV]);
   float toK[kRowsOfWarp][kOwn] = {}, toV[kRowsOfWarp][kOwn] = {};
+  const std::int64_t rows = rowsOfHead(s, kept, firstHead, lasts);  // heads that share keys are of one entry
   for (int other = 0; other < s.shared; ++other) {
     const std::int64_t head = firstHead + other;
     findHead(s, head, at);
-    for (std::int64_t from = 0; from < s.m; from += kTile) {
-      loadRows(qs, kPitch, q, at[kQ], from, s.m, kTile, s.d, s.strides[kQ]);
-      loadRows(dys, kPitch, dy, at[kY], from, s.m, kTile, s.e, s.strides[kY]);
+    for (std::int64_t from = 0; from < rows; from += kTile) {
+      loadRows(qs, kPitch, q, at[kQ], from, rows, kTile, s.d, s.strides[kQ]);
+      loadRows(dys, kPitch, dy, at[kY], from, rows, kTile, s.e, s.strides[kY]);
       gpu::syncThreads();
       for (int r = 0; r < kRowsOfWarp; ++r) {
         const int row = warp * kRowsOfWarp + r;
         const std::int64_t j = firstKey + row, i = from + lane;
         if (j >= s.n) continue;
         float p = 0, slopeOfScore = 0;
-        if (i < s.m) {
+        if (i < rows) {
           const Slope slope = slopeOf(s, drawn, masks, at[kMask], head, i, j, statistics[2 * (head * s.m + i)],
                                       statistics[2 * (head * s.m + i) + 1], qs, lane, ks, row, dys, vs);
           p = slope.p * keptFactor(s, drawn, head, i, j);
@@ -292,7 +327,7 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
         for (int o = 0; o < kOwn; ++o) {
           const int c = lane + 32 * o;
           float key = toK[r][o], value = toV[r][o];
-          for (int t = 0; t < kTile && from + t < s.m; ++t) {
+          for (int t = 0; t < kTile && from + t < rows; ++t) {
             if (c < s.d) key += ds[row * kTile + t] * qs[t * kPitch + c];
             if (c < s.e) value += ps[row * kTile + t] * dys[t * kPitch + c];
           }
@@ -350,6 +385,11 @@ Result<Attention> attentionOf(const KernelSpec& spec, std::size_t first) {
   }
   s.scale = shape.scale, s.fill = shape.fill, s.softcap = shape.softcap;
   s.shared = static_cast<int>(shape.shared);
+  s.headsOfEntry = shape.heads() / std::max<std::int64_t>(1, shape.entries());
+  if (spec.inputPresent(first + 4)) {
+    if (!takesInput(spec, first + 4, DType::kI64)) return notTaken(spec, "kept rows of another type");
+    if (shape.scores.batch.size() < 2) return notTaken(spec, "kept rows and one leading axis");
+  }
   s.bools = masked && in[first + 3].dtype == DType::kBool;
   s.invert = shape.invert, s.safe = shape.safe;
   s.drops = shape.dropout > 0;
@@ -364,13 +404,18 @@ Masks masksOf(Launcher& gpu, const Attention& s, std::size_t input) {
   return {gpu.in<float>(input), {}};
 }
 
+Kept keptOf(Launcher& gpu, std::size_t input) {
+  if (!gpu.call().inputPresent(input)) return {};
+  return {gpu.in<std::int64_t>(input), gpu.call().inputs[input].elements()};
+}
+
 Determinism determinismOf(const Attention& s) {
   return s.drops ? Determinism::keyedRandom() : Determinism::fixed("every row is summed in the order of the tiles");
 }
 
 }  // namespace attention_cu
 
-// q, k, v, mask? → y, statistics?
+// q, k, v, mask?, kept? → y, statistics?
 Result<std::unique_ptr<Kernel>> makeFusedAttention(const KernelSpec& spec) {
   SS_ASSIGN(const Attention shape, attentionOf(spec, 0));
   const std::int64_t heads = shape.count, rows = heads * shape.m;
@@ -381,13 +426,14 @@ Result<std::unique_ptr<Kernel>> makeFusedAttention(const KernelSpec& spec) {
     Attention s = shape;
     s.draw = drawOf(gpu);
     const Masks masks = masksOf(gpu, s, 3);
+    const Kept kept = keptOf(gpu, 4);
     return gpu.run("attention", gpu::function<attend>, heads * blocksFor(s.m, kRows), kBlockThreads, gpu.in<float>(0),
-                   gpu.in<float>(1), gpu.in<float>(2), masks, gpu.out<float>(0), gpu.out<float>(1), s);
+                   gpu.in<float>(1), gpu.in<float>(2), masks, kept, gpu.out<float>(0), gpu.out<float>(1), s);
   };
   return makeLaunched("attention in tiles", body, 0, determinismOf(shape));
 }
 
-// dy, statistics, q, k, v, mask? → dq, dk, dv
+// dy, statistics, q, k, v, mask?, kept? → dq, dk, dv
 Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
   SS_ASSIGN(const Attention shape, attentionOf(spec, 2));
   const std::int64_t heads = shape.count, rows = heads * shape.m;
@@ -403,13 +449,15 @@ Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
     Attention s = shape;
     s.draw = drawOf(gpu);
     Masks masks = masksOf(gpu, s, 5);
+    Kept kept = keptOf(gpu, 6);
     SS_TRY(gpu.run("attention gradient: queries", gpu::function<attendGradQueries>, heads * blocksFor(s.m, kRows),
                    kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),
-                   masks, gpu.out<float>(0), gpu.room<float>(0, rows), s));
+                   masks, kept, gpu.out<float>(0), gpu.room<float>(0, rows), s));
     masks = masksOf(gpu, s, 5);  // operands belong to one launch
+    kept = keptOf(gpu, 6);
     return gpu.run("attention gradient: keys", gpu::function<attendGradKeys>, heads / s.shared * blocksFor(s.n, kRows),
                    kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),
-                   masks, gpu.readRoom<float>(0, rows), gpu.out<float>(1), gpu.out<float>(2), s);
+                   masks, kept, gpu.readRoom<float>(0, rows), gpu.out<float>(1), gpu.out<float>(2), s);
   };
   return makeLaunched("attention in tiles", body, static_cast<std::size_t>(rows) * sizeof(float), determinismOf(shape));
 }

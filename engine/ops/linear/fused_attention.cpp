@@ -16,6 +16,8 @@ struct Operands {
 // Nothing where a rank is not known. `first`: the input that is q.
 Result<std::optional<Operands>> operandsOf(ShapeContext& c, std::size_t first) {
   SS_TRY(requireOneType(c, {first, first + 1, first + 2}));
+  if (c.hasInput(first + 4) && c.inputDType(first + 4) != DType::kI64 && c.inputDType(first + 4) != DType::kUndefined)
+    return c.error("kept rows are " + std::string(dtypeName(c.inputDType(first + 4))) + "; expected int64");
   if (!c.rankKnown(first) || !c.rankKnown(first + 1) || !c.rankKnown(first + 2)) return std::optional<Operands>{};
   Operands o;
   SS_ASSIGN(o.q, seenShape(c, first, "viewQ", "permQ"));
@@ -103,7 +105,9 @@ Status fusedAttentionGradient(GradientContext& g) {
       return g.error(std::string("attribute ") + view + "; expected none before the gradient is taken");
   if (g.needs(0) || g.needs(1) || g.needs(2)) {
     std::vector<ValueId> inputs{g.dy(0), g.ensureOutput(1), g.x(0), g.x(1), g.x(2)};
-    if (g.node().input(3).valid()) inputs.push_back(g.x(3));
+    const bool kept = g.node().input(4).valid();
+    if (g.node().input(3).valid() || kept) inputs.push_back(g.node().input(3).valid() ? g.x(3) : ValueId{});
+    if (kept) inputs.push_back(g.x(4));
     const std::vector<ValueId> gradients = g.emit(kInternalDomain, "FusedAttentionGrad", std::move(inputs), 3, g.attrs());
     for (const std::size_t i : {0u, 1u, 2u})
       if (g.needs(i)) g.setGradient(i, gradients[i]);
@@ -148,13 +152,16 @@ constexpr OpDef kFusedAttentionOp{
     .name = "FusedAttention",
     .domain = kInternalDomain,
     .doc =
-        "q, k, v, mask? → y = (D(softmax(cap(scale · q^permQ · (k^permK)^T) + mask)) · v^permV)^permY, log of the sum of "
+        "q, k, v, mask?, kept? → y = (D(softmax(cap(scale · q^permQ · (k^permK)^T) + mask)) · v^permV)^permY, log of the "
+        "sum of "
         "exponentials of every row?; cap(x) = softcap tanh(x / softcap); k and v may have one element along the innermost "
         "leading axes, or serve `groups` heads of q with each of theirs; a bool mask puts `fill` where it is `invert` (0); "
         "`safe`: rows that are all -inf give "
         "zeros; D drops the share `dropout`; viewQ, viewK, viewV, of passes after the gradient: offset, extents and strides "
-        "of the part of a larger tensor that is the operand.",
-    .inputs = {3, 4},
+        "of the part of a larger tensor that is the operand; rows of q behind the last one of their batch entry that kept "
+        "[K] "
+        "names, batch and rows seen as one axis, are not computed: y is 0 there.",
+    .inputs = {3, 5},
     .outputs = {1, 2},
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,
@@ -170,8 +177,9 @@ constexpr OpDef kFusedAttentionOp{
 constexpr OpDef kFusedAttentionGradOp{
     .name = "FusedAttentionGrad",
     .domain = kInternalDomain,
-    .doc = "dy, statistics of the rows, q, k, v, mask? → dq, dk, dv of FusedAttention; the softmax is computed again.",
-    .inputs = {5, 6},
+    .doc =
+        "dy, statistics of the rows, q, k, v, mask?, kept? → dq, dk, dv of FusedAttention; the softmax is computed again.",
+    .inputs = {5, 7},
     .outputs = {3, 3},
     .category = OpCategory::kMatmul,
     .precision = Precision::kLow,

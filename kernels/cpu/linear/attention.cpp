@@ -9,11 +9,13 @@
 // Memory      m x n is never stored: one tile per thread forward, two and the bytes of D backward, three with a softcap.
 // Masks       Columns at either end that the mask drops in every row of a tile are not computed (causal masks, padding):
 //             their P is exactly 0. What only they hold, NaN included, does not reach the result.
+// Rows        Those behind the last one that is kept of a batch entry are not computed either.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "kernels/attention_shape.h"
 #include "kernels/cpu/dnnl_support.h"
@@ -175,6 +177,12 @@ struct Range {
   std::int64_t size() const { return end - begin; }
 };
 
+void clear(const Strided<float>& c, std::int64_t rows, std::int64_t columns) {
+  const bool byRows = c.column == 1;
+  for (std::int64_t i = 0; i < (byRows ? rows : columns); ++i)
+    std::fill_n(c.data + i * (byRows ? c.row : c.column), byRows ? columns : rows, 0.0F);
+}
+
 // What both directions share: one head's part of the operands, and a tile of its probabilities.
 class AttentionPlan {
  public:
@@ -199,6 +207,19 @@ class AttentionPlan {
   }
   Operand values(const KernelCall& call, std::size_t i, std::int64_t head) const {  // [n, e]
     return {input(call, i) + s_.context.bOffset(head), s_.context.bRow, s_.context.bColumn};
+  }
+
+  // At the beginning of the workspace: how many rows of each batch entry are computed.
+  std::size_t countBytes() const { return (static_cast<std::size_t>(s_.entries()) * sizeof(std::int64_t) + 63) / 64 * 64; }
+  // `kept`: the input that names the rows that are.
+  Result<std::span<const std::int64_t>> countRows(const KernelCall& call, std::size_t kept) const {
+    const std::span counts(reinterpret_cast<std::int64_t*>(call.workspace.data()), static_cast<std::size_t>(s_.entries()));
+    std::ranges::fill(counts, s_.m());
+    if (call.inputPresent(kept)) SS_TRY(countKeptRows(s_, call.inputs[kept].as<std::int64_t>(), counts));
+    return counts;
+  }
+  std::int64_t rowsOf(std::span<const std::int64_t> counts, std::int64_t head) const {
+    return counts[static_cast<std::size_t>(head / (s_.heads() / s_.entries()))];
   }
 
   // The columns that some row of the tile keeps; all where a row keeps none, whose softmax is not 0 anywhere.
@@ -269,6 +290,8 @@ class AttentionPlan {
 Result<AttentionPlan> planOf(const KernelSpec& spec, std::size_t first, const Dims& q, const Dims& k, const Dims& v) {
   const bool masked = spec.inputPresent(first + 3);
   const OperandSpec* mask = masked ? &spec.inputs[first + 3] : nullptr;
+  if (spec.inputPresent(first + 4) && !takes(spec.inputs[first + 4], DType::kI64))
+    return notTaken(spec, "kept rows of another type");
   if (mask && !takes(*mask, DType::kF32) && !takes(*mask, DType::kBool)) return notTaken(spec, "a mask of another type");
   SS_ASSIGN(AttentionShape s, attentionShape(q, k, v, mask ? &mask->dims : nullptr, spec.attrs));
   if (s.maskColumn != 0 && s.maskColumn != 1) return notTaken(spec, "a mask whose columns are apart");
@@ -290,25 +313,36 @@ class AttentionKernel final : public Kernel {
     tile_ = layout_.add(static_cast<std::size_t>(p_.rows() * p_.shape().n()) * sizeof(float));
     if (p_.shape().dropout > 0) kept_ = layout_.add(static_cast<std::size_t>(p_.shape().n()));
   }
-  std::size_t workspaceBytes() const override { return layout_.size() * static_cast<std::size_t>(p_.threads()); }
+  std::size_t workspaceBytes() const override {
+    return p_.countBytes() + layout_.size() * static_cast<std::size_t>(p_.threads());
+  }
   std::string implementation() const override { return "attention tiles, onednn sgemm"; }
   Determinism determinism() const override { return tileOrder(); }
 
   Status run(const KernelCall& call) override {
     const ThreadScope scope(1);  // the library's own; ours are named
     DnnlFailure failure;
+    SS_ASSIGN(const auto counts, p_.countRows(call, 4));
     const std::int64_t tiles = p_.tiles(), items = p_.shape().heads() * tiles;
 #pragma omp parallel for schedule(dynamic) num_threads(p_.threads())
     for (std::int64_t item = 0; item < items; ++item)
-      failure.note(tile(call, item / tiles, item % tiles,
-                        call.workspace.data() + static_cast<std::size_t>(omp_get_thread_num()) * layout_.size()));
+      failure.note(tile(call, item / tiles, item % tiles, p_.rowsOf(counts, item / tiles), roomOf(call)));
     return failure.status("attention");
   }
 
  private:
-  dnnl_status_t tile(const KernelCall& call, std::int64_t head, std::int64_t number, std::byte* workspace) const {
+  std::byte* roomOf(const KernelCall& call) const {
+    return call.workspace.data() + p_.countBytes() + static_cast<std::size_t>(omp_get_thread_num()) * layout_.size();
+  }
+
+  // `computed`: rows of the head that are.
+  dnnl_status_t tile(const KernelCall& call, std::int64_t head, std::int64_t number, std::int64_t computed,
+                     std::byte* workspace) const {
     const AttentionShape& s = p_.shape();
-    const Range tile{number * p_.rows(), std::min(s.m(), (number + 1) * p_.rows())};
+    const Range whole{number * p_.rows(), std::min(s.m(), (number + 1) * p_.rows())};
+    const Range tile{whole.begin, std::clamp(computed, whole.begin, whole.end)};
+    if (tile.end < whole.end) leaveOut(call, head, {tile.end, whole.end});
+    if (tile.size() == 0) return dnnl_success;
     const TensorView* mask = call.inputPresent(3) ? &call.inputs[3] : nullptr;
     const Range columns = p_.columns(mask, head, tile);
     auto* x = reinterpret_cast<float*>(workspace + tile_);
@@ -342,6 +376,13 @@ class AttentionKernel final : public Kernel {
     return status;
   }
 
+  void leaveOut(const KernelCall& call, std::int64_t head, Range rows) const {
+    const AttentionShape& s = p_.shape();
+    clear({output(call, 0) + s.context.yOffset(head) + rows.begin * s.context.yRow, s.context.yRow, s.context.yColumn},
+          rows.size(), s.e());
+    if (call.outputPresent(1)) std::fill_n(output(call, 1) + 2 * (head * s.m() + rows.begin), 2 * rows.size(), 0.0F);
+  }
+
   AttentionPlan p_;
   WorkspaceLayout layout_;  // of one thread
   std::size_t tile_ = 0, kept_ = 0;
@@ -357,41 +398,44 @@ class AttentionGradKernel final : public Kernel {
     if (p_.shape().dropout > 0) kept_ = layout_.add(elements);
     if (p_.shape().softcap > 0) slopes_ = layout_.add(elements * sizeof(float));
   }
-  std::size_t workspaceBytes() const override { return layout_.size() * static_cast<std::size_t>(p_.threads()); }
+  std::size_t workspaceBytes() const override {
+    return p_.countBytes() + layout_.size() * static_cast<std::size_t>(p_.threads());
+  }
   std::string implementation() const override { return "attention tiles, onednn sgemm"; }
   Determinism determinism() const override { return tileOrder(); }
 
   Status run(const KernelCall& call) override {
+    SS_ASSIGN(const auto counts, p_.countRows(call, 6));
     const ThreadScope scope(1);
     DnnlFailure failure;
 #pragma omp parallel for schedule(dynamic) num_threads(p_.threads())
     for (std::int64_t group = 0; group < p_.shape().heads() / p_.shape().shared; ++group)
-      failure.note(
-          this->group(call, group, call.workspace.data() + static_cast<std::size_t>(omp_get_thread_num()) * layout_.size()));
+      failure.note(this->group(
+          call, group, counts,
+          call.workspace.data() + p_.countBytes() + static_cast<std::size_t>(omp_get_thread_num()) * layout_.size()));
     return failure.status("attention gradient");
   }
 
  private:
   // Heads that share keys and values.
-  dnnl_status_t group(const KernelCall& call, std::int64_t group, std::byte* workspace) const {
+  dnnl_status_t group(const KernelCall& call, std::int64_t group, std::span<const std::int64_t> counts,
+                      std::byte* workspace) const {
     const AttentionShape& s = p_.shape();
     const std::int64_t first = group * s.shared;
     const Strided<float> dk{output(call, 1) + to_.scores.bOffset(first), to_.scores.bRow, to_.scores.bColumn},
         dv{output(call, 2) + to_.context.bOffset(first), to_.context.bRow, to_.context.bColumn};
     clear(dk, s.d(), s.n());
     clear(dv, s.n(), s.e());
-    for (std::int64_t head = first; head < first + s.shared; ++head)
-      for (std::int64_t begin = 0; begin < s.m(); begin += p_.rows())
-        if (const auto status = tile(call, head, {begin, std::min(s.m(), begin + p_.rows())}, workspace, dk, dv);
+    for (std::int64_t head = first; head < first + s.shared; ++head) {
+      const std::int64_t computed = p_.rowsOf(counts, head);
+      clear({output(call, 0) + to_.scores.aOffset(head) + computed * to_.scores.aRow, to_.scores.aRow, to_.scores.aColumn},
+            s.m() - computed, s.d());
+      for (std::int64_t begin = 0; begin < computed; begin += p_.rows())
+        if (const auto status = tile(call, head, {begin, std::min(computed, begin + p_.rows())}, workspace, dk, dv);
             status != dnnl_success)
           return status;
+    }
     return dnnl_success;
-  }
-
-  static void clear(const Strided<float>& c, std::int64_t rows, std::int64_t columns) {
-    const bool byRows = c.column == 1;
-    for (std::int64_t i = 0; i < (byRows ? rows : columns); ++i)
-      std::fill_n(c.data + i * (byRows ? c.row : c.column), byRows ? columns : rows, 0.0F);
   }
 
   dnnl_status_t tile(const KernelCall& call, std::int64_t head, Range tile, std::byte* workspace, Strided<float> dk,

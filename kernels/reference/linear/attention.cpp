@@ -78,6 +78,13 @@ Result<AttentionShape> shapeOf(const KernelSpec& spec, const KernelCall& call, s
   return attentionShape(call.inputs[first].dims, call.inputs[first + 1].dims, call.inputs[first + 2].dims, mask, spec.attrs);
 }
 
+// Rows that are computed, by entry of the first leading axis. `at`: the input that names those that are kept.
+Result<std::vector<std::int64_t>> rowsOf(const KernelCall& call, std::size_t at, const AttentionShape& s) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(s.entries()), s.m());
+  if (call.inputPresent(at)) SS_TRY(countKeptRows(s, call.inputs[at].as<std::int64_t>(), rows));
+  return rows;
+}
+
 Status badType(const KernelSpec& spec) {
   return unsupported(spec.op + ": dtype " + std::string(dtypeName(spec.inputs[0].dtype)) + "; expected floats");
 }
@@ -86,6 +93,7 @@ Status badType(const KernelSpec& spec) {
 
 Status fusedAttention(const KernelSpec& spec, const KernelCall& call) {
   SS_ASSIGN(const AttentionShape s, shapeOf(spec, call, 0));
+  SS_ASSIGN(const std::vector<std::int64_t> rows, rowsOf(call, 4, s));
   const bool known = dispatchFloat(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     std::vector<double> row(static_cast<std::size_t>(s.n()));
@@ -96,12 +104,13 @@ Status fusedAttention(const KernelSpec& spec, const KernelCall& call) {
                          static_cast<const T*>(call.inputs[1].data) + s.scores.bOffset(h), v + s.context.bOffset(h), s};
       const Mask mask{call.inputPresent(3) ? &call.inputs[3] : nullptr, s.maskOffset(h)};
       T* out = y + s.context.yOffset(h);
+      const std::int64_t computed = rows[static_cast<std::size_t>(h / (s.heads() / s.entries()))];
       for (std::int64_t i = 0; i < s.m(); ++i) {
-        scoresOf(head, mask, i, row);
         double max = -kInfinity, sum = 0;
+        if (i < computed) scoresOf(head, mask, i, row);
         for (const double score : row)
           if (score > max || score != score) max = score;
-        const bool dead = s.safe && max == -kInfinity;
+        const bool dead = i >= computed || (s.safe && max == -kInfinity);
         for (double& score : row) sum += score = std::exp(score - max);
         for (std::int64_t c = 0; c < s.e(); ++c) {
           double value = 0;
@@ -130,6 +139,7 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
   SS_ASSIGN(const AttentionShape s, shapeOf(spec, call, 2));
   SS_ASSIGN(const AttentionShape to,
             attentionGradientShape(call.inputs[2].dims, call.inputs[3].dims, call.inputs[4].dims, spec.attrs));
+  SS_ASSIGN(const std::vector<std::int64_t> rows, rowsOf(call, 6, s));
   const bool known = dispatchFloat(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     const auto n = static_cast<std::size_t>(s.n());
@@ -150,7 +160,10 @@ Status fusedAttentionGrad(const KernelSpec& spec, const KernelCall& call) {
         std::fill(dk.begin(), dk.end(), 0.0);
         std::fill(dv.begin(), dv.end(), 0.0);
       }
-      for (std::int64_t i = 0; i < s.m(); ++i) {
+      const std::int64_t computed = rows[static_cast<std::size_t>(h / (s.heads() / s.entries()))];
+      for (std::int64_t i = computed; i < s.m(); ++i)
+        for (std::int64_t c = 0; c < s.d(); ++c) dq[i * to.scores.aRow + c * to.scores.aColumn] = T(0);
+      for (std::int64_t i = 0; i < computed; ++i) {
         const std::int64_t at = 2 * (h * s.m() + i);
         const double max = elementAsDouble(statistics, at), factor = elementAsDouble(statistics, at + 1);
         scoresOf(head, mask, i, p, &slopes);

@@ -71,6 +71,12 @@ void addAttention(std::vector<OpExample>& all) {
   attention("grouped_heads_masked_apart", {six, twoK, twoV, bools({6, 4, 6}, each)}, with(three, {{"fill", -1.0F}}));
   attention("grouped_heads_dropped", {In::random({6, 3, 5}), In::random({3, 4, 5}), In::random({3, 4, 2})},
             {{"groups", std::int64_t{2}}, {"dropout", 0.25F}});
+  // Three rows of the first batch entry and two of the second; with groups, dropout and a mask that drops columns.
+  const auto numbers = [](const Ints& values) { return In::of(Tensor::ints(values)); };
+  const In kept = numbers({0, 2, 5});
+  attention("kept_rows", {q, k, v, In(), kept}, heads);
+  attention("kept_rows_masked", {q, k, v, causal, kept}, with(heads, {{"fill", -3.4e38F}, {"dropout", 0.25F}}));
+  attention("kept_rows_grouped", {six, twoK, twoV, causal, numbers({3, 1})}, with(three, {{"fill", -1e30F}}));
   attention("one_key_head", {In::random({3, 2, 4, 5}), In::random({1, 1, 6, 5}), In::random({1, 1, 6, 4})}, {});
   // Parts of one packed projection each; gradients are of the parts. No gradient: views are of passes after it.
   const Attributes views = with(heads, {{"viewQ", Ints{0, 2, 4, 3, 5, 144, 36, 5, 1}},

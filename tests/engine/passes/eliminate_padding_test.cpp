@@ -167,6 +167,32 @@ TEST(EliminatePadding, EveryProductButThoseOfAttentionWorksOnTheTokensThatCount)
   EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLoss").input(0)).type.text(), "float32[ids.kept_tokens, 9]");
 }
 
+TEST(EliminatePadding, FusedAttentionLeavesOutQueriesBehindTheLastToken) {
+  Encoder s;
+  s.finish({s.lossOf(s.layer(s.layer(s.embedded())))});
+  const double before = s.value();
+  EXPECT_EQ(s.run().matches, 1u);
+  const PassResult fused = s.run("fuse_attention");
+  EXPECT_EQ(fused.matches, 2u);
+  EXPECT_EQ(fused.notes, (std::vector<std::string>{"2 of them leave out what stands behind the last token of each row"}));
+  ASSERT_EQ(s.count("FusedAttention"), 2u);
+  EXPECT_EQ(s.graph.value(s.only("FusedAttention").input(4)).name, "ids.kept_tokens");
+  EXPECT_NEAR(s.value(), before, 2e-5);
+}
+
+// Somebody looks at all rows: all are computed.
+TEST(EliminatePadding, FusedAttentionKeepsQueriesWhoseResultsAreReadWhole) {
+  Encoder s;
+  s.finish({s.lossOf(s.layer(s.embedded()))});
+  EXPECT_EQ(s.run().matches, 1u);
+  for (const NodeId id : s.graph.order())
+    if (const Node& node = s.graph.node(id); node.op == "FlattenAndUnpad")
+      if (producerOf(s.graph, node.input(0), "Transpose")) s.graph.mutableOutputs().push_back(node.input(0));
+  ASSERT_EQ(s.graph.outputs().size(), 2u);
+  EXPECT_EQ(s.run("fuse_attention").matches, 1u);
+  EXPECT_EQ(s.only("FusedAttention").inputs.size(), 4u);
+}
+
 // Scores in float16, and a Cast to float32 that the loss does by itself (pass fuse_cross_entropy).
 TEST(EliminatePadding, TheLossThatAbsorbedACast) {
   Encoder s;
