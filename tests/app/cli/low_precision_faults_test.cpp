@@ -99,7 +99,7 @@ TEST(LowPrecisionFaults, AConstantAboveFloat16IsNamed) {
        {"warning: Cast 'Cast_bl': 'number' has 100000, which is infinite in float16 (largest 65504)",
         "error: loss: not finite"});
   says(run("train " + low("stored.onnx", "", "big") + " --train ^w$ --steps 2", folder.path()), 1,
-       {"warning: step 0: Inf in 'z', made by ", " Mul; 'big", "error: loss: not finite"});
+       {"warning: step 0: Inf in 'loss', made by ", " PointwiseSum; 'big", "error: loss: not finite"});
 }
 
 }  // namespace
