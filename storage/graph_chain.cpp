@@ -1,4 +1,5 @@
-// Graphs of a build: the newest stands alone, each one before is its difference to the one after it.
+#include "storage/graph_chain.h"
+
 #include <fmt/format.h>
 
 #include <vector>
@@ -16,10 +17,15 @@ constexpr std::size_t kLongestChain = 100;
 }  // namespace
 
 Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, const std::string& phase) {
+  return readGraphOfBuild(project, run, phase, kAnyBuild);
+}
+
+Result<snapshot::Graph> readGraphOfBuild(const Project& project, std::int64_t run, const std::string& phase, int build) {
   SS_STORE_ASSIGN(Statement found,
                   project.connection().prepare(
-                      "SELECT id FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) ORDER BY id DESC LIMIT 1"));
-  found.bind(run, phase);
+                      "SELECT id FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) AND (?3 < 0 OR build = ?3) "
+                      "ORDER BY id DESC LIMIT 1"));
+  found.bind(run, phase, build);
   if (!found.next()) {
     SS_STORE_TRY(found.status());
     return fail(ErrorCode::kNotFound, fmt::format("graph '{}' of run {}: not in the project", phase, run));

@@ -178,7 +178,7 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
     for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
   out.ledger = readLedgerReport(project, run);
   out.pytorch = readPyTorchTimes(project, run);
-  readSteps(project, run, out.series, out.steps);
+  readSteps(project, run, {out.plan, out.graph}, out.series, out.steps, out.plans);
   if (auto watched = storage::readWatchedStatistics(project, run, kMostWatched)) out.watched = std::move(*watched);
   return out;
 }
@@ -210,6 +210,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
     alert.set_step(-1);
     store.addAlert(alert);
   }
+  StepPlans::of(store).set(contents.plans);
   store.setSteps(contents.series, contents.steps);
   if (contents.trials.trials_size() > 0) store.findings().trials().showRecorded(contents.trials);
   if (contents.ledger) store.findings().ledger().showRecorded(contents.ledger);

@@ -12,6 +12,7 @@
 #include "views/common/pytorch_times.h"
 #include "views/common/run_times.h"
 #include "views/common/snapshot_store.h"
+#include "views/common/step_plans.h"
 
 namespace stepscope {
 
@@ -30,6 +31,7 @@ struct ProjectContents {
   PyTorchTimes::Rows pytorch;                            // of the newest trace that was imported; empty: none
   StepSeries series;                                     // of all steps
   std::vector<StepPtr> steps;  // of the newest, which carry their spans, and of older ones that noted something
+  std::map<std::int64_t, PlanOfStep> plans;  // that steps with spans ran under
   std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
   std::map<std::int64_t, RunStepTimes> times;  // of a step, by run

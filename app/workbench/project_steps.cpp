@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "storage/graph_chain.h"
 #include "storage/queries.h"
 #include "storage/recorded_step.h"
 #include "storage/step_facts.h"
@@ -19,8 +20,41 @@ constexpr std::size_t kMostOlder = 2500, kStepsWithSpans = 20;
 
 // A step and its row in the file.
 struct RecordedStep {
-  std::int64_t id = 0;  // steps.id
+  std::int64_t id = 0;    // steps.id
+  std::int64_t plan = 0;  // plans.id; 0: it is not known
   std::shared_ptr<snapshot::StepRecord> record;
+};
+
+// Plans of a run with the graphs of their builds, each read once.
+class RecordedPlans {
+ public:
+  RecordedPlans(const storage::Project& project, std::int64_t run, const PlanOfStep& newest = {})
+      : project_(project), run_(run) {
+    if (const auto plans = storage::listPlans(project, run))
+      for (const auto& plan : *plans) builds_[plan.id] = plan.build;
+    if (newest.plan && !builds_.empty()) plans_[builds_.rbegin()->first] = newest;
+  }
+
+  PlanOfStep of(std::int64_t id) {
+    const auto build = builds_.find(id);
+    if (build == builds_.end()) return {};
+    const auto [at, isNew] = plans_.try_emplace(id);
+    if (!isNew) return at->second;
+    if (auto plan = storage::readPlan(project_, run_, id)) at->second.plan = PlanSnapshot::make(std::move(*plan));
+    GraphPtr& graph = graphs_[build->second];
+    if (!graph)
+      if (auto read = storage::readGraphOfBuild(project_, run_, {}, build->second))
+        graph = GraphSnapshot::make(std::move(*read));
+    at->second.graph = graph;
+    return at->second;
+  }
+
+ private:
+  const storage::Project& project_;
+  std::int64_t run_;
+  std::map<std::int64_t, int> builds_;  // of plans
+  std::map<std::int64_t, PlanOfStep> plans_;
+  std::map<int, GraphPtr> graphs_;  // by build
 };
 
 // Into the records of the newest of them.
@@ -72,36 +106,44 @@ void thinOut(std::vector<RecordedStep>& steps) {
 
 }  // namespace
 
-storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::int64_t run, std::int64_t step) {
+storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::int64_t run, std::int64_t step,
+                                        PlanOfStep& under) {
   if (run == 0) {
     SS_STORE_ASSIGN(run, storage::newestRun(project));
   }
   SS_STORE_ASSIGN(auto record, storage::readRecordedStep(project, run, step, kBatchBytes));
+  if (const auto row = storage::readStep(project, run, step); row && *row && (*row)->plan)
+    under = RecordedPlans(project, run).of(*(*row)->plan);
   return record ? std::make_shared<const snapshot::StepRecord>(std::move(*record)) : StepPtr();
 }
 
-void readSteps(const storage::Project& project, std::int64_t run, StepSeries& series, std::vector<StepPtr>& records) {
+void readSteps(const storage::Project& project, std::int64_t run, const PlanOfStep& newest, StepSeries& series,
+               std::vector<StepPtr>& records, std::map<std::int64_t, PlanOfStep>& plans) {
   StepNotes notes(project, run);
   std::vector<RecordedStep> older;
-  std::deque<RecordedStep> newest;
+  std::deque<RecordedStep> last;
   const auto read = storage::visitSteps(project, run, false, [&](const storage::StepRow& row) {
     auto record = std::make_shared<snapshot::StepRecord>(storage::recordOf(row));
     notes.addTo(*record, row.id);
     series.add(*record);
-    newest.push_back({row.id, std::move(record)});
-    if (newest.size() <= static_cast<std::size_t>(kNewest)) return;
-    const snapshot::StepRecord& leaves = *newest.front().record;
-    if (leaves.statistics_size() > 0 || hasBatch(leaves)) older.push_back(std::move(newest.front()));
-    newest.pop_front();
+    last.push_back({row.id, row.plan.value_or(0), std::move(record)});
+    if (last.size() <= static_cast<std::size_t>(kNewest)) return;
+    const snapshot::StepRecord& leaves = *last.front().record;
+    if (leaves.statistics_size() > 0 || hasBatch(leaves)) older.push_back(std::move(last.front()));
+    last.pop_front();
     if (older.size() >= kMostOlder) thinOut(older);
   });
   if (!read) {
     series.clear();
     return;
   }
-  older.insert(older.end(), std::make_move_iterator(newest.begin()), std::make_move_iterator(newest.end()));
+  older.insert(older.end(), std::make_move_iterator(last.begin()), std::make_move_iterator(last.end()));
   readSpans(project, older);
-  for (RecordedStep& step : older) records.push_back(std::move(step.record));
+  RecordedPlans recorded(project, run, newest);
+  for (RecordedStep& step : older) {
+    if (step.plan != 0 && step.record->spans_size() > 0) plans[step.record->step()] = recorded.of(step.plan);
+    records.push_back(std::move(step.record));
+  }
 }
 
 }  // namespace stepscope

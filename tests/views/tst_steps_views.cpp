@@ -46,11 +46,12 @@ class StepsViewsTest : public QObject {
     // Steps of another plan have other instructions under the same numbers: step 1 alone is of this one.
     snapshot::Plan p;
     p.add_instructions()->set_node(5);
-    const PlanPtr plan = PlanSnapshot::make(std::move(p));
+    SnapshotStore store;
+    store.setPlan(PlanSnapshot::make(std::move(p)));
     auto own = std::make_shared<snapshot::StepRecord>(*steps[1]);
     own->mutable_spans(0)->set_node(5);
     steps[1] = own;
-    const CountedSteps counted = countedSteps(steps, 10, 0, 0, plan.get());
+    const CountedSteps counted = countedSteps(steps, 10, 0, 0, &StepPlans::of(store));
     QCOMPARE(numbers(counted), (std::vector<std::int64_t>{1}));
     QCOMPARE(counted.others, 3);
     QVERIFY2(counted.leftOut().contains(QStringLiteral("3 of another plan")), qPrintable(counted.leftOut()));

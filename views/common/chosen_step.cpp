@@ -4,16 +4,14 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/step_plans.h"
 
 namespace stepscope {
 
 ChosenStep::ChosenStep(SnapshotStore* store) : QObject(store), store_(*store) {
   connect(store, &SnapshotStore::modelChanged, this, [this] { choose(-1); });
   connect(store, &SnapshotStore::stepsChanged, this, &ChosenStep::followSteps);
-  // Its instructions have other numbers in another plan.
-  connect(store, &SnapshotStore::planChanged, this, [this] {
-    if (state_ == State::kShown) show(record_);
-  });
+  connect(store, &SnapshotStore::planChanged, this, &ChosenStep::changed);  // it may be of this plan, or of another
 }
 
 ChosenStep& ChosenStep::of(SnapshotStore& store) {
@@ -48,6 +46,15 @@ QString ChosenStep::text() const {
                    .arg(format::count(step_));
 }
 
+QString ChosenStep::textOfPlan() const {
+  QString words = text();
+  if (!words.isEmpty() || state_ != State::kShown || StepPlans::of(store_).underPresent(*record_)) return words;
+  return QStringLiteral(
+             "Step %1 ran under another plan than the one that is open: its instructions have other numbers.\nThe timeline "
+             "shows them.")
+      .arg(format::count(step_));
+}
+
 bool ChosenStep::choose(std::int64_t step) {
   if (step == step_ && state_ != State::kMissing) return false;
   step_ = std::max<std::int64_t>(-1, step);
@@ -76,14 +83,8 @@ void ChosenStep::set(std::int64_t step, StepPtr record, const QString& problem) 
 }
 
 void ChosenStep::show(StepPtr record) {
-  const PlanPtr& plan = store_.plan();
-  const bool ofPlan = std::all_of(record->spans().begin(), record->spans().end(), [&plan](const auto& span) {
-    const auto* in = plan ? plan->instruction(span.instruction()) : nullptr;
-    return in && in->node() == span.node();
-  });
-  record_ = ofPlan ? std::move(record) : nullptr;
-  if (!ofPlan) problem_ = QStringLiteral("it ran under another plan than the one that is open");
-  become(ofPlan ? State::kShown : State::kMissing);
+  record_ = std::move(record);
+  become(State::kShown);
 }
 
 // A rewind takes steps back, a new run begins without any.

@@ -30,6 +30,8 @@ class ChosenStep : public QObject {
   std::vector<StepPtr> steps() const;
   // What stands in a view while the chosen step cannot be shown, or has no times of its instructions; empty otherwise.
   QString text() const;
+  // The same for a view of the plan that is shown: the step may have run under another one.
+  QString textOfPlan() const;
   // "step 12", for the header of a view; empty when none is chosen.
   QString title() const;
 

@@ -14,14 +14,14 @@ QString CountedSteps::leftOut() const {
 }
 
 CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end,
-                          const PlanSnapshot* plan) {
+                          const StepPlans* plans) {
   CountedSteps counted;
   const bool ranged = begin < end;
   for (auto step = steps.rbegin();
        step != steps.rend() && (ranged || counted.steps.size() + static_cast<std::size_t>(counted.others) < most); ++step) {
     const snapshot::StepRecord& s = **step;
     if (s.spans_size() == 0 || (ranged && (s.begin_ns() + s.ns() <= begin || s.begin_ns() >= end))) continue;
-    if (plan && !ranUnder(*plan, s)) {
+    if (plans && !plans->underPresent(s)) {
       ++counted.others;
       continue;
     }
@@ -34,17 +34,10 @@ CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, s
   return counted;
 }
 
-bool ranUnder(const PlanSnapshot& plan, const snapshot::StepRecord& step) {
-  return std::all_of(step.spans().begin(), step.spans().end(), [&plan](const snapshot::InstructionSpan& span) {
-    const auto* in = plan.instruction(span.instruction());
-    return in != nullptr && in->node() == span.node();
-  });
-}
-
 const snapshot::StepRecord* newestOfPlan(const SnapshotStore& store) {
-  if (!store.plan() || store.steps().empty()) return nullptr;
+  if (store.steps().empty()) return nullptr;
   const snapshot::StepRecord* newest = store.steps().back().get();
-  return ranUnder(*store.plan(), *newest) ? newest : nullptr;
+  return StepPlans::of(store).underPresent(*newest) ? newest : nullptr;
 }
 
 }  // namespace stepscope

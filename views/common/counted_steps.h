@@ -4,6 +4,7 @@
 #pragma once
 
 #include "views/common/snapshot_store.h"
+#include "views/common/step_plans.h"
 
 namespace stepscope {
 
@@ -16,12 +17,10 @@ struct CountedSteps {
   QString leftOut() const;
 };
 
-// Of the newest `most` steps, or of those that reach into the range where begin < end; of `plan` alone where there is one.
+// Of the newest `most` steps, or of those that reach into the range where begin < end; with `plans` of the
+// plan that is shown alone.
 CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end,
-                          const PlanSnapshot* plan = nullptr);
-
-// Whether the step ran under this plan, as its spans have it: the instructions of another one have other numbers.
-bool ranUnder(const PlanSnapshot& plan, const snapshot::StepRecord& step);
+                          const StepPlans* plans = nullptr);
 
 // The newest step, where it ran under the plan that is shown; else nullptr: what was measured of it is of no use here.
 const snapshot::StepRecord* newestOfPlan(const SnapshotStore& store);

@@ -11,6 +11,7 @@
 #include "views/common/pytorch_times.h"
 #include "views/common/run_times.h"
 #include "views/common/running.h"
+#include "views/common/step_plans.h"
 #include "views/common/worker_host.h"
 
 namespace stepscope {
@@ -32,6 +33,7 @@ SnapshotStore::SnapshotStore(QObject* parent)
   new Running(this);
   new WorkerHost(this);
   new PassStages(this);
+  new StepPlans(this);
   new ChosenStep(this);
 }
 
@@ -80,6 +82,7 @@ void SnapshotStore::clear() {
   breakpoints_.clear();
   steps_.clear();
   series_.clear();
+  StepPlans::of(*this).clear();
   position_.Clear();
   timings_.clear();
   determinismList_.clear();
@@ -143,12 +146,10 @@ void SnapshotStore::addStage(const QString& stage, GraphPtr graph) {
 }
 
 void SnapshotStore::setPlan(PlanPtr plan) {
-  // Times of other shapes say nothing of this plan, though it has the same instructions.
-  const bool sameShapes = !plan || !plan_ || plan->plan().signature() == plan_->plan().signature();
   plan_ = std::move(plan);
+  StepPlans::of(*this).planIsRead();
   timings_.assign(plan_ ? static_cast<std::size_t>(plan_->size()) : 0, Timing());
-  if (plan_ && sameShapes && !steps_.empty() && ranUnder(*plan_, *steps_.back()))
-    takeSpans(steps_.back()->spans(), steps_.back()->step());
+  if (const auto* newest = newestOfPlan(*this)) takeSpans(newest->spans(), newest->step());
   emit planChanged();
 }
 
@@ -186,7 +187,9 @@ void SnapshotStore::setPosition(const snapshot::Position& position) {
 }
 
 void SnapshotStore::addStep(StepPtr step) {
-  takeSpans(step->spans(), step->step());
+  StepPlans& plans = StepPlans::of(*this);
+  plans.ran(*step);
+  if (plans.underPresent(*step)) takeSpans(step->spans(), step->step());
   series_.add(*step);
   const auto place = std::lower_bound(steps_.begin(), steps_.end(), step->step(),
                                       [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
@@ -211,7 +214,8 @@ void SnapshotStore::addStep(StepPtr step) {
 void SnapshotStore::setSteps(StepSeries series, std::vector<StepPtr> records) {
   series_ = std::move(series);
   steps_ = std::move(records);
-  for (const StepPtr& step : steps_) takeSpans(step->spans(), step->step());
+  for (const StepPtr& step : steps_)
+    if (StepPlans::of(*this).underPresent(*step)) takeSpans(step->spans(), step->step());
   stepsTold_.request();
 }
 
@@ -231,11 +235,12 @@ void SnapshotStore::thinOut() {
 void SnapshotStore::takeBackFrom(std::int64_t step) {
   std::erase_if(steps_, [step](const StepPtr& s) { return s->step() >= step; });
   series_.dropFrom(step);
+  StepPlans::of(*this).takeBackFrom(step);
   std::erase_if(tensors_, [step](const auto& t) { return t.second->step() >= step; });
   std::erase_if(statistics_, [step](const auto& s) { return s.second.step >= step; });
   for (Timing& t : timings_)
     if (t.step >= step) t = Timing();
-  if (plan_ && !steps_.empty() && ranUnder(*plan_, *steps_.back())) takeSpans(steps_.back()->spans(), steps_.back()->step());
+  if (const auto* newest = newestOfPlan(*this)) takeSpans(newest->spans(), newest->step());
   comparison_ = nullptr;
   findings_->takeBackFrom(step);
   emit stepsChanged();

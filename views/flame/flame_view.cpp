@@ -71,8 +71,10 @@ QString FlameView::headerText() const {
 
 QString FlameView::emptyText() const {
   const ChosenStep& chosen = ChosenStep::of(store());
-  if (chosen.state() != ChosenStep::State::kNewest && !chosen.text().isEmpty()) return chosen.text();
+  if (chosen.state() != ChosenStep::State::kNewest && !chosen.textOfPlan().isEmpty()) return chosen.textOfPlan();
   if (tree_.ns > 0) return {};
+  if (!store().plan() && store().steps().empty())
+    return QStringLiteral("No model is open. Open one (Ctrl+O) and run a training step; its time appears here by module.");
   if (counted_.steps.empty() && counted_.others > 0)
     return QStringLiteral("The recorded steps ran under another plan. Run a training step (F8) of this one.");
   return selection().rangeEnd() > selection().rangeBegin()
@@ -83,7 +85,7 @@ QString FlameView::emptyText() const {
 void FlameView::rebuild() {
   const int request = ++request_;
   counted_ = countedSteps(ChosenStep::of(store()).steps(), kMostSteps, selection().rangeBegin(), selection().rangeEnd(),
-                          store().plan().get());
+                          &StepPlans::of(store()));
   pool_.start([this, request, steps = counted_.steps, plan = store().plan(), graph = store().graph(),
                begin = selection().rangeBegin(), end = selection().rangeEnd()] {
     auto tree = FlameTree::make(steps, plan.get(), graph.get(), begin, end);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "views/common/step_plans.h"
+
 namespace stepscope {
 namespace {
 
@@ -28,13 +30,15 @@ std::vector<std::int64_t> medianTimes(const SnapshotStore& store) {
   const PlanPtr& plan = store.plan();
   if (!plan) return {};
   std::vector<std::vector<std::int64_t>> times(static_cast<std::size_t>(plan->size()));
-  for (const snapshot::StepRecord* step : stepsOfPlan(store))
+  for (const snapshot::StepRecord* step : stepsOfPlan(store)) {
+    if (!StepPlans::of(store).underPresent(*step)) continue;
     for (const auto& span : step->spans()) {
       const auto* in = plan->instruction(span.instruction());
-      if (!in || in->node() != span.node()) continue;  // of another plan
+      if (!in || in->node() != span.node()) continue;
       times[static_cast<std::size_t>(span.instruction())].push_back(
           std::max<std::int64_t>(0, span.end_ns() - span.begin_ns()));
     }
+  }
   std::vector<std::int64_t> medians(times.size(), -1);
   for (std::size_t i = 0; i < times.size(); ++i) {
     auto& t = times[i];

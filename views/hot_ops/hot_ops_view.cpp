@@ -105,10 +105,10 @@ HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
 QString HotOpsView::emptyText() const {
   if (!store().plan()) return QStringLiteral("No model is open.\nOpen one (Ctrl+O) and run a training step.");
   const ChosenStep& chosen = ChosenStep::of(store());
-  if (chosen.state() != ChosenStep::State::kNewest) return chosen.text();
+  if (chosen.state() != ChosenStep::State::kNewest) return chosen.textOfPlan();
   const auto& steps = store().steps();  // the newest ones have spans, if any
   if (std::any_of(steps.rbegin(), steps.rend(), [](const StepPtr& step) { return step->spans_size() > 0; }))
-    return countedSteps(steps, kSteps, 0, 0, store().plan().get()).steps.empty()
+    return countedSteps(steps, kSteps, 0, 0, &StepPlans::of(store())).steps.empty()
                ? QStringLiteral("The recorded steps ran under another plan.\nRun a training step (F8) of this one.")
                : QString();
   return QStringLiteral("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
@@ -137,7 +137,7 @@ void HotOpsView::refill() {
   const PlanPtr& plan = store().plan();
   const GraphPtr& graph = store().graph();
   const std::int64_t from = selection().rangeBegin(), to = selection().rangeEnd();
-  counted_ = countedSteps(ChosenStep::of(store()).steps(), kSteps, from, to, plan.get());
+  counted_ = countedSteps(ChosenStep::of(store()).steps(), kSteps, from, to, &StepPlans::of(store()));
   std::int64_t all = 0;
   const PyTorchTimes::Rows& pytorch = PyTorchTimes::of(store().project()).rows();
   Times byInstruction;

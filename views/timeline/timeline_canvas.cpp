@@ -124,9 +124,9 @@ void TimelineCanvas::hover(QPointF pixel, bool inside) {
   update();
 }
 
-QString TimelineCanvas::nameOf(int instruction) const {
-  const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
-  return in == nullptr ? QStringLiteral("instruction %1").arg(instruction)
+QString TimelineCanvas::nameOf(int step, int own) const {
+  const snapshot::Instruction* in = model_->ran(step, own);
+  return in == nullptr ? QStringLiteral("instruction %1").arg(own)
                        : format::visible(in->label().empty() ? in->op() : in->label());
 }
 
@@ -139,13 +139,14 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
     return QStringLiteral("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
            (s.warmUp ? QStringLiteral("\nwarm-up: the first step of its plan, left out of sums and statistics")
                      : QString()) +
+           (s.other ? QStringLiteral("\nran under another plan than the one that is shown") : QString()) +
            (s.hasLoss ? QStringLiteral("\nloss %1").arg(format::number(s.loss)) : QString());
   }
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
   if (s.work >= 0) return workTip(model_->work()[static_cast<std::size_t>(s.work)]);
-  QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.instruction), nameOf(s.instruction)),
+  QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.own), nameOf(s.step, s.own)),
                     QStringLiteral("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
-  if (const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(s.instruction) : nullptr) {
+  if (const snapshot::Instruction* in = model_->ran(s.step, s.own)) {
     if (const QString rate = format::flopRate(in->flops(), s.end - s.begin); !rate.isEmpty()) lines << rate;
     lines << QStringLiteral("%1 read, %2 written · %3")
                  .arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()),
@@ -154,13 +155,17 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
   lines << QStringLiteral("step %1 · %2 after its begin")
                .arg(model_->steps()[static_cast<std::size_t>(s.step)].step)
                .arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
+  if (model_->steps()[static_cast<std::size_t>(s.step)].other)
+    lines << (s.instruction < 0
+                  ? QStringLiteral("of another plan: the one that is shown has no such instruction")
+                  : QStringLiteral("of another plan: in the one that is shown it is %1").arg(format::count(s.instruction)));
   return lines.join('\n');
 }
 
 QString TimelineCanvas::workTip(const TimelineWork& work) const {
   const snapshot::DeviceRecord& r = work.record;
   QStringList lines{workName(work),
-                    QStringLiteral("of instruction %1  %2").arg(format::count(work.instruction), nameOf(work.instruction)),
+                    QStringLiteral("of instruction %1  %2").arg(format::count(work.own), nameOf(work.step, work.own)),
                     QStringLiteral("%1 on stream %2 (%3)")
                         .arg(format::time(r.end_ns() - r.begin_ns()))
                         .arg(r.stream())
@@ -270,7 +275,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   }
   for (const QRectF& r : together) p.fillRect(QRectF(r.x(), y + h - 2, std::max(1.5, r.width()), 3), t.accent);
   for (const auto& [r, slice] : wide) {
-    const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(slice->instruction) : nullptr;
+    const snapshot::Instruction* in = model_->ran(slice->step, slice->own);
     const QString name = slice->work >= 0 ? workName(model_->work()[static_cast<std::size_t>(slice->work)])
                          : in != nullptr  ? names::op(*in)
                                           : QString();
@@ -366,8 +371,9 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
     p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
     if (step.warmUp) p.fillRect(r, QBrush(t.edge, Qt::BDiagPattern));
-    QString words =
-        step.warmUp ? QStringLiteral("step %1, warm-up").arg(step.step) : QStringLiteral("step %1").arg(step.step);
+    QString words = QStringLiteral("step %1").arg(step.step);
+    if (step.warmUp) words += QStringLiteral(", warm-up");
+    if (step.other) words += QStringLiteral(", another plan");
     const QString time = format::time(step.end - step.begin);
     const bool both = r.width() > metrics.horizontalAdvance(words) + metrics.horizontalAdvance(time) + 22;
     // Hatching would run through the words.

@@ -55,7 +55,7 @@ class TimelineCanvas : public AxisCanvas {
   void paintArrow(QPainter& p, const Tokens& t, const QRectF& from, const QRectF& to) const;
   QString workTip(const TimelineWork& work) const;
   QRectF rectOf(int row, const TimelineSlice& slice) const;
-  QString nameOf(int instruction) const;
+  QString nameOf(int step, int own) const;
 
   std::shared_ptr<const TimelineModel> model_;
   std::vector<int> related_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace stepscope {
 namespace {
@@ -39,15 +40,41 @@ void addLevels(TimelineRow& row) {
   }
 }
 
+// For each instruction of a plan the one of another that does the same: of the same name and phase, where one alone has it;
+// else -1.
+std::vector<int> counterpartsOf(const PlanSnapshot& plan, const PlanSnapshot& in) {
+  using Key = std::tuple<int, std::string, std::string>;
+  const auto keyOf = [](const snapshot::Instruction& i) { return Key(i.phase(), i.op(), i.label()); };
+  const auto placesOf = [&keyOf](const PlanSnapshot& p) {
+    std::map<Key, int> places;  // -1: several have it
+    for (const auto& i : p.plan().instructions())
+      if (const auto [at, isNew] = places.emplace(keyOf(i), i.index()); !isNew) at->second = -1;
+    return places;
+  };
+  const std::map<Key, int> here = placesOf(plan), there = placesOf(in);
+  std::vector<int> found;
+  for (const auto& i : plan.plan().instructions()) {
+    const auto at = there.find(keyOf(i));
+    found.push_back(at == there.end() || here.at(keyOf(i)) < 0 ? -1 : at->second);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, std::shared_ptr<const PlanSnapshot> plan,
                                                          std::shared_ptr<const GraphSnapshot> graph, std::size_t most) {
+  std::vector<RanStep> ran;
+  for (const auto& step : steps) ran.push_back({step, plan, graph});
+  return make(ran, std::move(plan), most);
+}
+
+std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanStep>& steps,
+                                                         std::shared_ptr<const PlanSnapshot> present, std::size_t most) {
   auto model = std::make_shared<TimelineModel>();
-  model->plan_ = std::move(plan);
   model->categories_.emplace_back("other");
   std::map<std::string, std::uint8_t> known{{"other", 0}};
-  const auto categoryOf = [&](int nodeId) -> std::uint8_t {
+  const auto categoryOf = [&](const GraphSnapshot* graph, int nodeId) -> std::uint8_t {
     const snapshot::Node* node = graph ? graph->node(nodeId) : nullptr;
     if (node != nullptr && node->phase() == snapshot::BACKWARD) {
       if (const snapshot::Node* forward = graph->node(graph->forwardOf(nodeId))) node = forward;
@@ -60,30 +87,45 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
     }
     return at->second;
   };
-  std::vector<const snapshot::StepRecord*> used;
+  std::vector<const RanStep*> used;
   for (auto it = steps.rbegin(); it != steps.rend() && used.size() < most; ++it) {
-    if (*it && (*it)->spans_size() > 0) used.push_back(it->get());
+    if (it->record && it->record->spans_size() > 0) used.push_back(&*it);
   }
   std::reverse(used.begin(), used.end());
+  std::map<const PlanSnapshot*, std::vector<int>> counterparts;
   using Kind = TimelineRow::Kind;
   std::map<std::tuple<Kind, int, int>, TimelineRow> rows;
   bool first = true;
-  for (const snapshot::StepRecord* record : used) {
+  for (const RanStep* ran : used) {
+    const snapshot::StepRecord* record = ran->record.get();
+    const PlanSnapshot* plan = ran->plan.get();
     const int step = static_cast<int>(model->steps_.size());
+    const bool other = ran->plan != present;
+    if (other && plan && present && !counterparts.contains(plan)) counterparts[plan] = counterpartsOf(*plan, *present);
+    const auto shown = [&](int own) {  // in the plan that is shown
+      if (!other) return own;
+      const auto found = counterparts.find(plan);
+      return found == counterparts.end() || own < 0 || own >= static_cast<int>(found->second.size())
+                 ? -1
+                 : found->second[static_cast<std::size_t>(own)];
+    };
     TimelineStep entry{.step = record->step(),
                        .begin = record->begin_ns(),
                        .end = record->begin_ns() + std::max<std::int64_t>(0, record->ns()),
                        .loss = record->loss(),
                        .hasLoss = record->has_loss(),
-                       .warmUp = record->warm_up()};
+                       .warmUp = record->warm_up(),
+                       .other = other,
+                       .plan = ran->plan};
     for (const auto& span : record->spans()) {
       if (span.end_ns() < span.begin_ns()) continue;  // a clock that went backwards says nothing
-      const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(span.instruction()) : nullptr;
+      const snapshot::Instruction* in = plan ? plan->instruction(span.instruction()) : nullptr;
       const int phase = in != nullptr ? in->phase() : snapshot::FORWARD;
       TimelineRow& row = rows[{Kind::kInstructions, span.thread(), phase}];
       row.thread = span.thread();
       row.phase = static_cast<snapshot::Phase>(phase);
-      row.slices.push_back({span.begin_ns(), span.end_ns(), span.instruction(), step, -1, categoryOf(span.node())});
+      row.slices.push_back({span.begin_ns(), span.end_ns(), shown(span.instruction()), span.instruction(), step, -1,
+                            categoryOf(ran->graph.get(), span.node())});
       entry.begin = std::min(entry.begin, span.begin_ns());
       entry.end = std::max(entry.end, span.end_ns());
     }
@@ -91,18 +133,19 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
     for (const auto& made : device.records()) {
       if (made.end_ns() < made.begin_ns()) continue;
       const int work = static_cast<int>(model->work_.size());
-      const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(made.instruction()) : nullptr;
-      const std::uint8_t category = categoryOf(in != nullptr ? in->node() : -1);
+      const snapshot::Instruction* in = plan ? plan->instruction(made.instruction()) : nullptr;
+      const std::uint8_t category = categoryOf(ran->graph.get(), in != nullptr ? in->node() : -1);
       TimelineWork& of = model->work_.emplace_back();
       of.record = made;
       if (made.kernel() >= 0 && made.kernel() < device.kernels_size()) of.kernel = device.kernels(made.kernel());
       of.step = step;
-      of.instruction = made.instruction();
-      const auto put = [&](Kind kind, int number, std::int64_t begin, std::int64_t end) {
+      of.instruction = shown(made.instruction());
+      of.own = made.instruction();
+      const auto put = [&, instruction = of.instruction](Kind kind, int number, std::int64_t begin, std::int64_t end) {
         TimelineRow& row = rows[{kind, number, 0}];
         row.kind = kind;
         row.thread = number;
-        row.slices.push_back({begin, end, made.instruction(), step, work, category});
+        row.slices.push_back({begin, end, instruction, made.instruction(), step, work, category});
         entry.begin = std::min(entry.begin, begin);
         entry.end = std::max(entry.end, end);
       };
@@ -140,17 +183,20 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
 void TimelineModel::findWork() {
   workBegin_ = begin_;
   workEnd_ = end_;
+  const bool present = others() > 0 && others() < static_cast<int>(steps_.size());  // they are shown first
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   std::int64_t busy = 0;
   for (const TimelineRow& row : rows_) {
     for (const TimelineSlice& s : row.slices) {
+      if (present && steps_[static_cast<std::size_t>(s.step)].other) continue;
       spans.emplace_back(s.begin, s.end);
       busy += s.end - s.begin;
     }
   }
   if (spans.empty()) return;
   std::sort(spans.begin(), spans.end());
-  std::int64_t begin = begin_, reached = begin_, worked = 0, most = -1;
+  if (present) workBegin_ = spans.front().first;
+  std::int64_t begin = workBegin_, reached = workBegin_, worked = 0, most = -1;
   const auto stretchEnds = [&](std::int64_t end) {
     if (worked < most) return;
     most = worked;
@@ -183,6 +229,7 @@ int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {
 
 bool TimelineModel::find(int instruction, int* row, int* slice) const {
   int best = -1;
+  if (instruction < 0) return false;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     if (rows_[r].kind != TimelineRow::Kind::kInstructions) continue;
     for (std::size_t i = rows_[r].slices.size(); i-- > 0;) {
@@ -197,8 +244,18 @@ bool TimelineModel::find(int instruction, int* row, int* slice) const {
   return best >= 0;
 }
 
+const snapshot::Instruction* TimelineModel::ran(int step, int own) const {
+  const auto& plan = steps_[static_cast<std::size_t>(step)].plan;
+  return plan ? plan->instruction(own) : nullptr;
+}
+
+int TimelineModel::others() const {
+  return static_cast<int>(std::count_if(steps_.begin(), steps_.end(), [](const TimelineStep& s) { return s.other; }));
+}
+
 std::vector<int> TimelineModel::workOf(int instruction) const {
   std::vector<int> found;
+  if (instruction < 0) return found;
   for (std::size_t i = work_.size(); i-- > 0;) {
     if (work_[i].instruction != instruction) continue;
     if (!found.empty() && work_[i].step != work_[static_cast<std::size_t>(found.front())].step) break;

@@ -18,7 +18,8 @@ namespace stepscope {
 
 struct TimelineSlice {
   std::int64_t begin = 0, end = 0;
-  int instruction = -1;
+  int instruction = -1;       // of the plan that is shown; -1: it has none that does the same
+  int own = -1;               // of the plan that its step ran under
   int step = 0;               // index into steps()
   int work = -1;              // index into work(): a call, or what it put on a stream; -1: an instruction
   std::uint8_t category = 0;  // index into categories()
@@ -44,13 +45,22 @@ struct TimelineStep {
   double loss = 0;
   bool hasLoss = false;
   bool warmUp = false;
+  bool other = false;                        // it ran under another plan than the one that is shown
+  std::shared_ptr<const PlanSnapshot> plan;  // that it ran under; null: not known
+};
+
+// A step with what it ran under; either may be null.
+struct RanStep {
+  std::shared_ptr<const snapshot::StepRecord> record;
+  std::shared_ptr<const PlanSnapshot> plan;
+  std::shared_ptr<const GraphSnapshot> graph;
 };
 
 // A kernel, copy or fill with its call. Row and slice of each; -1: the call is not known.
 struct TimelineWork {
   snapshot::DeviceRecord record;
-  snapshot::DeviceKernel kernel;  // empty for a copy or fill
-  int step = 0, instruction = -1;
+  snapshot::DeviceKernel kernel;             // empty for a copy or fill
+  int step = 0, instruction = -1, own = -1;  // as those of a slice
   int callRow = -1, callSlice = -1, row = -1, slice = -1;
 };
 
@@ -58,19 +68,25 @@ using StepPtrs = std::vector<std::shared_ptr<const snapshot::StepRecord>>;
 
 class TimelineModel {
  public:
-  // Of the newest `most` steps that have spans. The plan gives phases and, with the graph, categories; either may be null.
+  // Of the newest `most` steps that have spans. Its plan gives phases and names of a step, with the graph categories.
+  // `present` is the plan that is shown, whose instructions can be selected.
+  static std::shared_ptr<const TimelineModel> make(const std::vector<RanStep>& steps,
+                                                   std::shared_ptr<const PlanSnapshot> present, std::size_t most = 16);
+  // The same where all of them ran under the plan that is shown.
   static std::shared_ptr<const TimelineModel> make(const StepPtrs& steps, std::shared_ptr<const PlanSnapshot> plan,
                                                    std::shared_ptr<const GraphSnapshot> graph, std::size_t most = 16);
 
   const std::vector<TimelineRow>& rows() const { return rows_; }
   const std::vector<TimelineStep>& steps() const { return steps_; }
   const std::vector<std::string>& categories() const { return categories_; }
-  const std::shared_ptr<const PlanSnapshot>& plan() const { return plan_; }
+  // What a slice, or the instruction of some work, did in its step; nullptr where its plan is not known.
+  const snapshot::Instruction* ran(int step, int own) const;
+  int others() const;  // steps of another plan
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   std::int64_t sliceCount() const { return count_; }
   // Where somebody stopped in steps, the waiting is longer than everything that ran: the stretch without such a wait that
-  // worked most; elsewhere everything.
+  // worked most; elsewhere everything. Steps of another plan than the one that is shown do not count where others ran.
   std::int64_t workBegin() const { return workBegin_; }
   std::int64_t workEnd() const { return workEnd_; }
   std::int64_t waiting() const { return waiting_; }  // the sum of such waits
@@ -90,7 +106,6 @@ class TimelineModel {
   std::vector<TimelineStep> steps_;
   std::vector<TimelineWork> work_;
   std::vector<std::string> categories_;
-  std::shared_ptr<const PlanSnapshot> plan_;
   void findWork();
 
   std::int64_t begin_ = 0, end_ = 1, count_ = 0, workBegin_ = 0, workEnd_ = 1, waiting_ = 0;

@@ -8,6 +8,7 @@
 
 #include "views/common/chosen_step.h"
 #include "views/common/format.h"
+#include "views/common/step_plans.h"
 
 namespace stepscope {
 namespace {
@@ -46,8 +47,12 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
   connect(canvas_, &AxisCanvas::clicked, this, [this](QPointF pixel) {
     int row = 0, slice = 0;
     if (canvas_->sliceAt(pixel, &row, &slice)) {
-      selection().select(Selection::ofInstruction(
-          canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction));
+      const TimelineSlice& s =
+          canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+      if (s.instruction >= 0)
+        selection().select(Selection::ofInstruction(s.instruction));
+      else  // of another plan, and this one has no such instruction
+        selection().setRange(s.begin, s.end);
     } else if (const int step = canvas_->stepAt(pixel); step >= 0) {
       const TimelineStep& s = canvas_->model()->steps()[static_cast<std::size_t>(step)];
       selection().setRange(s.begin, s.end);
@@ -69,9 +74,11 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
   connect(canvas_, &AxisCanvas::menuWanted, this, [this](QPointF pixel, const QPoint& at) {
     QMenu menu(this);
     int row = 0, slice = 0;
-    if (canvas_->sliceAt(pixel, &row, &slice)) {
-      const int instruction =
-          canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction;
+    const int instruction =
+        canvas_->sliceAt(pixel, &row, &slice)
+            ? canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction
+            : -1;
+    if (instruction >= 0) {
       menu.addAction(QStringLiteral("Select instruction %1").arg(format::count(instruction)), this,
                      [this, instruction] { selection().select(Selection::ofInstruction(instruction)); });
       menu.addAction(QStringLiteral("Run to %1").arg(format::count(instruction)), this,
@@ -101,13 +108,18 @@ QString TimelineView::headerText() const {
   const QString shown = !chosen.isEmpty() ? chosen
                         : steps == 1      ? QStringLiteral("1 step")
                                           : QStringLiteral("%1 steps").arg(format::count(steps));
-  const QString text = QStringLiteral("%1 · %2 spans").arg(shown, format::count(model->sliceCount()));
-  return model->waiting() > 0 ? QStringLiteral("%1 · %2 waiting").arg(text, format::time(model->waiting())) : text;
+  QString text = QStringLiteral("%1 · %2 spans").arg(shown, format::count(model->sliceCount()));
+  if (model->waiting() > 0) text += QStringLiteral(" · %1 waiting").arg(format::time(model->waiting()));
+  if (model->others() > 0) text += QStringLiteral(" · %1 of another plan").arg(model->others());
+  return text;
 }
 
 QString TimelineView::emptyText() const {
   const ChosenStep& chosen = ChosenStep::of(store());
   if (chosen.state() != ChosenStep::State::kNewest) return chosen.text();
+  if (!store().plan() && store().steps().empty())
+    return QStringLiteral(
+        "No model is open. Open one (Ctrl+O) and run a training step; its instructions appear here over time.");
   const auto& all = store().steps();  // the newest ones have spans, if any
   if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; })) return {};
   return store().steps().empty()
@@ -120,9 +132,15 @@ QString TimelineView::emptyText() const {
 void TimelineView::rebuild() {
   const int request = ++request_;
   const std::vector<StepPtr> all = ChosenStep::of(store()).steps();
-  const StepPtrs steps(all.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(all.size(), 64)), all.end());
-  pool_.start([this, request, steps, plan = store().plan(), graph = store().graph()] {
-    auto model = TimelineModel::make(steps, plan, graph);
+  const StepPlans& plans = StepPlans::of(store());
+  std::vector<RanStep> steps;
+  for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 64); i < all.size(); ++i) {
+    PlanOfStep under = plans.planOf(all[i]->step());
+    if (!under.plan && plans.underPresent(*all[i])) under = {store().plan(), store().graph()};
+    steps.push_back({all[i], std::move(under.plan), std::move(under.graph)});
+  }
+  pool_.start([this, request, steps, plan = store().plan()] {
+    auto model = TimelineModel::make(steps, plan);
     QMetaObject::invokeMethod(
         this,
         [this, request, model = std::move(model)] {

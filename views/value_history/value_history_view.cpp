@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 #include "views/common/chosen_step.h"
 #include "views/common/format.h"
@@ -26,6 +27,25 @@ QString kindText(const std::string& kind) {
 }
 
 TableCell numberCell(double x) { return {format::number(x, 4), x, format::numberExact(x)}; }
+
+// Ids of the values in the graph that is shown: a series has those of the graph that its newest step ran with.
+class PresentValues {
+ public:
+  explicit PresentValues(const GraphSnapshot* graph) : graph_(graph) {}
+
+  int of(const ValueSeries& s) {  // -1: it is not there
+    const auto* known = graph_ ? graph_->value(s.value) : nullptr;
+    if (known && (s.name.empty() || known->name() == s.name)) return s.value;
+    if (graph_ && byName_.empty())
+      for (const snapshot::Value& value : graph_->graph().values()) byName_.emplace(value.name(), value.id());
+    const auto at = byName_.find(s.name);
+    return at == byName_.end() ? -1 : at->second;
+  }
+
+ private:
+  const GraphSnapshot* graph_;
+  std::unordered_map<std::string, int> byName_;
+};
 
 }  // namespace
 
@@ -169,6 +189,7 @@ void ValueHistoryView::refill() {
   for (const ValueSeries& s : series_)
     if (const auto* p = pointOf(s); p && s.kind == "gradient") most = std::max(most, p->norm);
   std::vector<TableRow> rows;
+  PresentValues present(store().graph().get());
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const ValueSeries& s = series_[i];
     if (s.kind == kind && s.of == of) shown_ = static_cast<int>(i);
@@ -177,7 +198,7 @@ void ValueHistoryView::refill() {
     const ValueSeries::Point& last = *shown;
     TableRow row;
     row.key = static_cast<qint64>(i);
-    row.target = Selection::ofValue(s.value);
+    row.target = Selection::ofValue(present.of(s));
     TableCell norm = numberCell(last.norm);
     norm.tip = QStringLiteral("%1\nin step %2, over %3 elements")
                    .arg(format::numberExact(last.norm))

@@ -16,6 +16,7 @@
 #include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/pass_stages.h"
+#include "views/common/step_plans.h"
 
 namespace stepscope {
 
@@ -87,6 +88,7 @@ void SessionAnswers::absorbBuild(const snapshot::Response& r) {
   // It failed: where, the phases tell; there is no graph to go with it.
   if (again && (!parts_.model.built() || parts_.model.building())) return;
   const bool resumed = again && !r.build().kept().empty();
+  if (!r.has_error()) StepPlans::of(store_).another();
   using Other = SessionLink::Other;
   link_.anotherPlan(!again ? Other::kNone : resumed ? Other::kResumed : Other::kRebuilt);
   parts_.desires.planIsAnother();
