@@ -259,6 +259,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
     notice_->clear();
     return;
   }
+  if (event->key() == Qt::Key_Escape && opening_.leaveSetUp()) return;
   QMainWindow::keyPressEvent(event);
 }
 

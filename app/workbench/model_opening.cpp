@@ -153,6 +153,15 @@ void ModelOpening::inPlaceOfARun(const QString& path, std::function<void()> open
       });
 }
 
+bool ModelOpening::leaveSetUp() {
+  for (auto* dialog : parts_.window.findChildren<SetUpDialog*>()) {
+    if (!dialog->isVisible()) continue;
+    dialog->reject();
+    return true;
+  }
+  return false;
+}
+
 // The worker knows what can be set; a dialog that is gone when it answers needs nothing.
 void ModelOpening::offerMore(SetUpDialog& dialog) {
   if (!store_.options().empty()) return dialog.offerMore(store_.options());

@@ -35,6 +35,7 @@ class ModelOpening : public QObject {
   void setScripted() { scripted_ = true; }
   void showSetUp();  // of the model that was read
   void leave() { closeSetUp(); }
+  bool leaveSetUp();  // as its Cancel does; false: none is shown
   // Batches that the set-up asked to be sent, where they lie now.
   void dataSent(const QString& path);
   // A file that is opened: asked for in a dialog.

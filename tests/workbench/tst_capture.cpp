@@ -243,12 +243,35 @@ class CaptureTest : public QObject {
     WindowDriver w;
     auto* dialog = w.open(c.place.path());
     QVERIFY(dialog);
+    // The form names the file that it begins with, in a field of its own.
+    const auto field = [&] { return dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_start-state")); };
+    QVERIFY(w.loop().wait([&] { return field() != nullptr; }));
+    QCOMPARE(field()->text(), state);
     w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
     QVERIFY(w.loop().wait([&] { return w->session().built(); }, 60'000) && w.settled());
     QVERIFY(w.loop().wait([&] { return w->store().position().step() == 7; }, 20'000));
     const std::map<std::string, std::string> expected{{"optimizer", "adam"}, {"lr", "0.25"}};
     for (const auto& option : w->store().options())
       if (const auto it = expected.find(option.name()); it != expected.end()) QCOMPARE(option.value(), it->second);
+
+    // For a model by itself, too.
+    const TestModel digits = bundledModels()[0];
+    const QString saved = c.place.filePath(QStringLiteral("digits.safetensors"));
+    train.start(QStringLiteral(REAL_WORKER),
+                {QStringLiteral("train"), digits.model, QStringLiteral("--data"), digits.data, QStringLiteral("--steps"),
+                 QStringLiteral("7"), QStringLiteral("--save"), saved});
+    QVERIFY(train.waitForFinished(120'000) && train.exitCode() == 0);
+    WindowDriver plain;
+    const auto buildWith = [&](const QString& file) {
+      dialog = plain.open(digits.model);
+      if (!dialog || !plain.loop().wait([&] { return field() != nullptr; })) return;
+      dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->setText(digits.data);
+      plain.loop().act([&] { field()->setText(file); });
+      plain.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    };
+    buildWith(saved);
+    QVERIFY(plain.loop().wait([&] { return plain->session().built() && plain->store().position().step() == 7; }, 60'000));
+    QVERIFY(plain.settled());
   }
 
   void itIsComparedOnlyWhenItIsWanted() {

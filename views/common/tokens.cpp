@@ -2,6 +2,7 @@
 #include "views/common/tokens.h"
 
 #include <QAbstractItemView>
+#include <QAbstractSpinBox>
 #include <QApplication>
 #include <QFontDatabase>
 #include <QFontInfo>
@@ -97,14 +98,16 @@ QToolButton::menu-button { border: 0; width: 14px; }
 QPushButton { border: 1px solid %border; border-radius: 5px; padding: 5px 12px; background: %panel; color: %text; }
 QPushButton:hover { background: %hover; }
 QPushButton:pressed, QPushButton:checked { background: %select; }
-QPushButton:default { background: %accent; color: %onaccent; border-color: %accent; }
+QPushButton:default, QPushButton[primary="true"] { background: %accent; color: %onaccent; border-color: %accent; }
 QPushButton:disabled { color: %faint; background: %window; border-color: %border; }
 QPushButton:focus, QToolButton:focus { border: 1px solid %accent; }
 QPushButton[flat="true"] { border: 0; padding: 2px 4px; background: transparent; color: %accent; }
 QLineEdit, QPlainTextEdit, QTextEdit {
   border: 1px solid %border; border-radius: 5px; padding: 3px 7px; background: %panel;
   selection-background-color: %accent; selection-color: %onaccent; }
+QSpinBox QLineEdit, QDoubleSpinBox QLineEdit { border: 0; padding: 0 4px; background: transparent; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid %accent; }
+QSpinBox QLineEdit:focus, QDoubleSpinBox QLineEdit:focus { border: 0; }
 QLineEdit[invalid="true"] { border: 1px solid %error; }
 QAbstractItemView { background: %panel; alternate-background-color: %raised; color: %text; border: 0; outline: 0;
   selection-background-color: %select; selection-color: %text; gridline-color: %grid; }
@@ -177,6 +180,8 @@ class QuietStyle : public QProxyStyle {
 
   void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
                           const QWidget* widget) const override {
+    const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
+    if (control == CC_SpinBox && spin) return drawSpinBox(*spin, painter, widget);
     if (control != CC_ComboBox) return QProxyStyle::drawComplexControl(control, option, painter, widget);
     const Tokens& t = Tokens::current();
     painter->save();
@@ -188,6 +193,28 @@ class QuietStyle : public QProxyStyle {
     const QPointF c(option->rect.right() - 10, option->rect.center().y() + 0.5);
     painter->setPen(QPen(t.muted, 1.3, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter->drawPolyline(QPolygonF({c + QPointF(-3, -1.5), c + QPointF(0, 1.5), c + QPointF(3, -1.5)}));
+    painter->restore();
+  }
+
+  // The frame of a field, and one of our lines for each of its arrows.
+  void drawSpinBox(const QStyleOptionSpinBox& option, QPainter* painter, const QWidget* widget) const {
+    const Tokens& t = Tokens::current();
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(option.state & State_HasFocus ? t.accent : t.border);
+    painter->setBrush(t.panel);
+    painter->drawRoundedRect(QRectF(option.rect).adjusted(0.5, 0.5, -0.5, -0.5), 5, 5);
+    const std::pair<SubControl, QAbstractSpinBox::StepEnabledFlag> arrows[] = {
+        {SC_SpinBoxUp, QAbstractSpinBox::StepUpEnabled}, {SC_SpinBoxDown, QAbstractSpinBox::StepDownEnabled}};
+    for (const auto& [part, enabled] : arrows) {
+      const QRectF at = subControlRect(CC_SpinBox, &option, part, widget);
+      if (at.isEmpty()) continue;
+      const bool offered = option.stepEnabled & enabled && option.state & State_Enabled;
+      const double turn = part == SC_SpinBoxUp ? 1.5 : -1.5;
+      painter->setPen(QPen(offered ? t.muted : t.border, 1.3, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+      painter->drawPolyline(
+          QPolygonF({at.center() + QPointF(-3, turn), at.center() + QPointF(0, -turn), at.center() + QPointF(3, turn)}));
+    }
     painter->restore();
   }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/open_dialog/more_settings.h"
 
+#include <QAction>
 #include <QComboBox>
+#include <QFileDialog>
 #include <QFormLayout>
 #include <QLineEdit>
 #include <QScrollArea>
@@ -9,6 +11,7 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/icons.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/form_parts.h"
 #include "views/open_dialog/set_up_settings.h"
@@ -16,18 +19,24 @@
 namespace stepscope {
 namespace {
 
-// Groups of options that say how the model is trained; the others say how the step is run and stand in Optimisations.
-constexpr const char* kGroups[] = {"Optimizer", "Precision", "Data", "Loss", "Parameters", "Memory"};
+constexpr const char* kStartState = "start-state";  // a file
 
-// Of memory the limit alone: the first build is refused by it.
-bool isTraining(const snapshot::Option& option) { return option.group() != "Memory" || option.name() == "memory.limit"; }
+// Groups of options that say how the model is trained; the others say how the step is run and stand in Optimisations.
+constexpr const char* kGroups[] = {"Run", "Optimizer", "Precision", "Data", "Loss", "Parameters", "Memory"};
+
+// Of memory the limit alone: the first build is refused by it. Of a run where it begins.
+bool isTraining(const snapshot::Option& option) {
+  if (option.group() == "Run") return option.name() == kStartState || option.name() == "start-step";
+  return option.group() != "Memory" || option.name() == "memory.limit";
+}
 
 bool addsUp(const std::string& name) { return name == "group" || name == "pad"; }
 
 }  // namespace
 
-MoreSettings::MoreSettings(const std::vector<snapshot::Option>& options, const Settings& before, QWidget* parent)
-    : QWidget(parent) {
+MoreSettings::MoreSettings(const std::vector<snapshot::Option>& options, const Settings& before, const QString& folder,
+                           QWidget* parent)
+    : QWidget(parent), folder_(folder) {
   const Metrics m = Metrics::current();
   auto* page = new QWidget;
   auto* form = new QFormLayout(page);
@@ -76,6 +85,7 @@ QWidget* MoreSettings::makeEditor(const snapshot::Option& option, const QString&
   } else {
     auto* text = new QLineEdit(value);
     text->setPlaceholderText(defaultValue.isEmpty() ? QStringLiteral("not set") : defaultValue);
+    if (option.name() == kStartState) addChooser(text);
     editor = text;
   }
   editor->setObjectName(QStringLiteral("set_up_more_") + QString::fromStdString(option.name()));
@@ -84,6 +94,26 @@ QWidget* MoreSettings::makeEditor(const snapshot::Option& option, const QString&
   if (addsUp(option.name())) tip += QStringLiteral("; several are separated by a semicolon");
   editor->setToolTip(QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()));
   return editor;
+}
+
+void MoreSettings::addChooser(QLineEdit* text) {
+  chooser_ = text->addAction(icon(QStringLiteral("open")), QLineEdit::TrailingPosition);
+  chooser_->setObjectName(QStringLiteral("set_up_choose_state"));
+  chooser_->setText(QStringLiteral("Choose a file…"));
+  chooser_->setToolTip(chooser_->text());
+  connect(chooser_, &QAction::triggered, this, [this, text] {
+    auto* dialog = new QFileDialog(this, QStringLiteral("State to begin with"), folder_,
+                                   QStringLiteral("States (*.safetensors);;All files (*)"));
+    dialog->setObjectName(QStringLiteral("set_up_choose_state_dialog"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, text, &QLineEdit::setText);
+    dialog->open();
+  });
+}
+
+void MoreSettings::setRemote() {
+  if (chooser_) chooser_->setVisible(false);
 }
 
 QString MoreSettings::textOf(const QWidget* editor) {

@@ -3,12 +3,16 @@
 // Made of the options' metadata: a new option has its field here without a line of ours.
 #pragma once
 
+#include <QString>
 #include <QWidget>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/snapshot/run.pb.h"
+
+class QAction;
+class QLineEdit;
 
 namespace stepscope {
 
@@ -19,7 +23,11 @@ class MoreSettings : public QWidget {
   using Settings = std::vector<std::pair<std::string, std::string>>;
 
   // `before`: what they begin with; settings of other names are left alone.
-  MoreSettings(const std::vector<snapshot::Option>& options, const Settings& before, QWidget* parent = nullptr);
+  // `folder`: where files are looked for.
+  MoreSettings(const std::vector<snapshot::Option>& options, const Settings& before, const QString& folder,
+               QWidget* parent = nullptr);
+
+  void setRemote();  // files are those of another machine: they are named, not chosen
 
   // Whether there is a field for it.
   bool has(const std::string& setting) const;
@@ -34,9 +42,12 @@ class MoreSettings : public QWidget {
     bool wasSet = false;
   };
   QWidget* makeEditor(const snapshot::Option& option, const QString& value);
+  void addChooser(QLineEdit* text);
   static QString textOf(const QWidget* editor);
 
   std::vector<Field> fields_;
+  QString folder_;
+  QAction* chooser_ = nullptr;
 };
 
 }  // namespace stepscope

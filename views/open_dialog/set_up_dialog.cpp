@@ -95,8 +95,11 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   build_ = buttons->addButton(QStringLiteral("Build"), QDialogButtonBox::AcceptRole);
   build_->setDefault(true);
   build_->setAutoDefault(true);
+  build_->setProperty("primary", true);  // wherever the keyboard is
   build_->setObjectName(QStringLiteral("set_up_build"));
-  buttons->addButton(QDialogButtonBox::Cancel)->setObjectName(QStringLiteral("set_up_cancel"));
+  auto* cancel = buttons->addButton(QDialogButtonBox::Cancel);
+  cancel->setObjectName(QStringLiteral("set_up_cancel"));
+  cancel->setAutoDefault(false);
   if (missing > 0 && !read) {
     auto* random = buttons->addButton(QStringLiteral("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
     random->setObjectName(QStringLiteral("set_up_fill_weights"));

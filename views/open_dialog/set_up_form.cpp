@@ -178,6 +178,7 @@ void SetUpDialog::chooseData() {
 
 void SetUpDialog::setHost(const QString& host) {
   host_ = format::visible(host);
+  if (more_) more_->setRemote();
   browse_->setText(QStringLiteral("Send…"));
   browse_->setToolTip(
       QStringLiteral("Copies a file of this machine to %1. A file that lies there is named by its path").arg(host_));

@@ -74,7 +74,8 @@ void SetUpDialog::offerToFit() {
 
 void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {
   if (more_ || options.empty() || (model_->problems_size() > 0 && model_->node_count() == 0)) return;
-  more_ = new MoreSettings(options, kept_);
+  more_ = new MoreSettings(options, kept_, QString::fromStdString(model_->path()).section('/', 0, -2));
+  if (!host_.isEmpty()) more_->setRemote();
   std::erase_if(kept_, [this](const auto& setting) { return more_->has(setting.first); });
   tabs_->insertTab(1, more_, QStringLiteral("More"));
   for (const snapshot::Option& option : options)
