@@ -4,10 +4,12 @@
 #include <QApplication>
 #include <QDragEnterEvent>
 #include <QHBoxLayout>
+#include <QMenu>
 #include <QMimeData>
 #include <QPainter>
 #include <QPointer>
 #include <QScrollArea>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "views/common/tokens.h"
@@ -76,6 +78,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
       area_(area),
       header_(new HeaderLine),
       tabs_(new PanelTabs),
+      more_(new QToolButton),
       text_(new QLabel),
       help_(new HelpButton),
       pages_(new QStackedWidget) {
@@ -88,9 +91,19 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
   headerLayout_->setContentsMargins(qRound(0.2 * m.unit), 0, m.padding, 0);
   headerLayout_->setSpacing(m.padding);
   headerLayout_->addWidget(tabs_, 0, Qt::AlignBottom);
+  headerLayout_->addWidget(more_);
   headerLayout_->addStretch(1);
   headerLayout_->addWidget(text_);
   headerLayout_->addWidget(help_);
+  header_->setMinimumWidth(1);
+  more_->setObjectName(QStringLiteral("more_views"));
+  more_->setAccessibleName(QStringLiteral("More views"));
+  more_->setPopupMode(QToolButton::InstantPopup);
+  more_->setStyleSheet(QStringLiteral("QToolButton { padding: 0; } QToolButton::menu-indicator { image: none; }"));
+  more_->setFocusPolicy(Qt::TabFocus);
+  more_->setMenu(new QMenu(more_));
+  more_->hide();
+  connect(more_->menu(), &QMenu::aboutToShow, this, &PanelGroup::fillMore);
   text_->setProperty("role", "faint");
   text_->setTextFormat(Qt::PlainText);
   text_->setFont(smallFont());
@@ -136,6 +149,7 @@ void PanelGroup::addFrame(ViewFrame* frame) {
     for (int i = 0; i < tabs_->count(); ++i) {
       if (tabs_->tabData(i).toString() == view->objectName()) tabs_->setTabText(i, view->title());
     }
+    fit();
   });
   tabs_->updateGeometry();
   showFront(tabs_->currentIndex());
@@ -216,16 +230,40 @@ void PanelGroup::updateHeader() {
   help_->setView(view ? view->title() : QString());
   text_->setToolTip(text.toHtmlEscaped());
   fullText_ = text;
-  fitExtra();
+  fit();
   headerLayout_->activate();
   fitText();
 }
 
-void PanelGroup::fitExtra() {
-  if (!extra_) return;  // too narrow for the controls: the tab counts, not half of a control
-  const int others =
-      tabs_->tabSizeHint(std::max(0, tabs_->currentIndex())).width() + help_->width() + Metrics::current().unit;
-  extra_->setVisible(extra_->sizeHint().width() + others <= header_->width());
+// The tab in front comes first, then the controls of its view, then the other tabs.
+void PanelGroup::fit() {
+  const Metrics m = Metrics::current();
+  const int moreWidth = qRound(2.4 * m.unit);
+  more_->setFixedSize(moreWidth, qRound(1.7 * m.unit));
+  int room = header_->width() - headerLayout_->contentsMargins().left() - headerLayout_->contentsMargins().right() -
+             help_->width() - 2 * headerLayout_->spacing();
+  const int beside = moreWidth + headerLayout_->spacing();
+  if (extra_) {  // too narrow for the controls: the tab counts, not half of a control
+    tabs_->fit(QWIDGETSIZE_MAX, 0);
+    const int wanted = extra_->sizeHint().width() + headerLayout_->spacing();
+    const int front = tabs_->tabSizeHint(std::max(0, tabs_->currentIndex())).width();
+    const bool fits = front + (tabs_->count() > 1 ? beside : 0) + wanted <= room;
+    extra_->setVisible(fits);
+    if (fits) room -= wanted;
+  }
+  const int hidden = tabs_->fit(room, beside);
+  more_->setVisible(hidden > 0);
+  if (hidden == 0) return;
+  more_->setText(QStringLiteral("+%1").arg(hidden));
+  more_->setToolTip(hidden == 1 ? QStringLiteral("One more view of this area")
+                                : QStringLiteral("%1 more views of this area").arg(hidden));
+}
+
+void PanelGroup::fillMore() {
+  more_->menu()->clear();
+  for (int i = 0; i < tabs_->count(); ++i)
+    if (!tabs_->isTabVisible(i))
+      more_->menu()->addAction(tabs_->tabText(i), this, [this, id = tabs_->tabData(i).toString()] { bringToFront(id); });
 }
 
 // The least important part of a header is its end; what does not fit whole is left out, and stands in the tooltip.
@@ -239,7 +277,7 @@ void PanelGroup::fitText() {
 }
 
 bool PanelGroup::eventFilter(QObject* watched, QEvent* event) {
-  if (watched == header_ && event->type() == QEvent::Resize) fitExtra();
+  if (watched == header_ && event->type() == QEvent::Resize) fit();
   if (watched == text_ && (event->type() == QEvent::Resize || event->type() == QEvent::FontChange)) fitText();
   return QWidget::eventFilter(watched, event);
 }

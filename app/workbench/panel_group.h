@@ -13,6 +13,7 @@
 
 class QHBoxLayout;
 class QScrollArea;
+class QToolButton;
 
 namespace stepscope {
 
@@ -65,13 +66,15 @@ class PanelGroup : public QWidget {
   void showFront(int tab);
   void updateHeader();
   void fitText();
-  void fitExtra();
+  void fit();
+  void fillMore();
   ViewFrame* frameAt(int tab) const;
 
   Area area_;
   QWidget* header_;
   QHBoxLayout* headerLayout_;
   PanelTabs* tabs_;
+  QToolButton* more_;  // the views whose tabs do not fit
   QLabel* text_;
   QString fullText_;
   QWidget* extra_ = nullptr;

@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QRegularExpression>
 #include <QScreen>
 #include <QSettings>
@@ -21,6 +22,8 @@
 #include <limits>
 #include <set>
 
+#include "app/workbench/panel_group.h"
+#include "app/workbench/panel_tabs.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
 #include "tests/workbench/window_driver.h"
@@ -121,6 +124,19 @@ class MannersTest : public QObject {
     store.setPosition(between);
     QVERIFY2(label("status_where")->text().contains(QStringLiteral("step 11")), qPrintable(label("status_where")->text()));
     QCOMPARE(label("status_worker")->text(), worker);
+    QCOMPARE(label("status_peak")->x(), peak);
+    // At full speed steps come before the worker says where it stands: the number shown is that of the step that runs, and
+    // the loss names its own.
+    auto ended = std::make_shared<snapshot::StepRecord>();
+    ended->set_step(13);
+    ended->set_has_loss(true);
+    ended->set_loss(0.5);
+    store.addStep(ended);
+    QTRY_VERIFY2(label("status_where")->text().contains(QStringLiteral("step 14")),
+                 qPrintable(label("status_where")->text()));
+    QVERIFY2(label("status_loss")->text().endsWith(QStringLiteral("of step 13")), qPrintable(label("status_loss")->text()));
+    QVERIFY(label("status_step")->isHidden());
+    store.takeBackFrom(0);
     QCOMPARE(label("status_peak")->x(), peak);
     inside.set_step(11);
     inside.set_instruction(0);
@@ -420,19 +436,55 @@ class MannersTest : public QObject {
     QVERIFY(w->width() <= 1024);
     QVERIFY(w.build(bundledModels()[0]));
     bool overflow = false;
-    for (auto* tabs : w->findChildren<QTabBar*>()) {
-      if (!tabs->isVisible() || tabs->count() == 0 || tabs->tabRect(tabs->count() - 1).right() < tabs->width()) continue;
-      for (auto* arrow : tabs->findChildren<QToolButton*>()) {
-        if (!arrow->isVisible() || !arrow->isEnabled()) continue;
-        overflow = true;
-        const QImage image = arrow->grab().toImage();
-        int dark = 0;
-        for (int y = 0; y < image.height(); ++y)
-          for (int x = 0; x < image.width(); ++x) dark += contrast(image.pixelColor(x, y), Tokens::current().raised) >= 3;
-        QVERIFY2(dark >= 6, "the arrow is to be seen");
-      }
+    for (auto* more : w->findChildren<QToolButton*>(QStringLiteral("more_views"))) {
+      if (!more->isVisible()) continue;
+      overflow = true;
+      const QImage image = more->grab().toImage();
+      int dark = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) dark += contrast(image.pixelColor(x, y), Tokens::current().raised) >= 3;
+      QVERIFY2(dark >= 6, "it is to be seen");
+      // What it lists and what is shown is everything; what is chosen there comes to the front.
+      auto* tabs = more->parentWidget()->findChild<QTabBar*>();
+      int shown = 0;
+      for (int i = 0; i < tabs->count(); ++i) shown += tabs->isTabVisible(i);
+      emit more->menu()->aboutToShow();
+      const auto listed = more->menu()->actions();
+      QCOMPARE(shown + listed.size(), tabs->count());
+      QAction* last = listed.back();
+      const QString name = last->text();
+      w.loop().act([last] { last->trigger(); });
+      QCOMPARE(tabs->tabText(tabs->currentIndex()), name);
     }
     QVERIFY(overflow);
+  }
+
+  // However narrow an area is, and whichever of its views is in front, its tab is to be seen.
+  void theTabInFrontIsAlwaysShown() {
+    WindowDriver w(QSize(1280, 800));
+    QVERIFY(w.build(bundledModels()[0]));
+    int areas = 0;
+    for (const int width : {120, 200, 330, 620}) {
+      for (auto* group : w->findChildren<PanelGroup*>()) {
+        auto* tabs = group->findChild<PanelTabs*>();
+        if (!group->isVisible() || group->isEmpty()) continue;
+        ++areas;
+        w.loop().act([&] { group->resize(width, group->height()); });
+        for (const QString& id : group->ids()) {
+          w.loop().act([&] { group->bringToFront(id); });
+          const QRect tab = tabs->tabRect(tabs->currentIndex());
+          const QRect there(tabs->mapTo(group, tab.topLeft()), tab.size());
+          QVERIFY2(tabs->isTabVisible(tabs->currentIndex()) && tab.width() > 20 && group->rect().contains(there),
+                   qPrintable(QStringLiteral("%1 in %2 pixels: its tab is %3 wide, at %4")
+                                  .arg(id)
+                                  .arg(width)
+                                  .arg(tab.width())
+                                  .arg(there.x())));
+          QCOMPARE(group->frontId(), id);
+        }
+      }
+    }
+    QVERIFY(areas >= 8);
   }
 };
 
