@@ -172,17 +172,22 @@ void StatusLine::refresh() {
     phase_->setText({});
   }
   where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
+  // A worker that died at full speed did not say where it stood.
+  const std::int64_t at = dead && !p.in_step() && last ? std::max(p.step(), last->step() + 1) : p.step();
   step_->setText(running                      ? QString()  // said already
-                 : plan && !store_.readOnly() ? QStringLiteral("Step ") + strong(format::count(p.step()))
+                 : plan && !store_.readOnly() ? QStringLiteral("Step ") + strong(format::count(at))
                  : last ? QStringLiteral("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.series().size())))
                         : QString());
   // Until the step at hand has its loss, the last one stands there.
   const bool fresh = p.in_step() && p.has_loss();
   const bool hasLoss = fresh || (last && last->has_loss());
   const double loss = fresh ? p.loss() : last ? last->loss() : 0;
+  // After another set-up or option nothing ran yet.
+  const bool ofPlan = !last || !plan || StepPlans::of(store_).underPresent(*last);
   // Which is not the one that stands beside it: between steps that is the next one.
   const QString whose = hasLoss && !fresh && plan && !store_.readOnly()
-                            ? QStringLiteral(" of step %1").arg(format::count(last->step()))
+                            ? QStringLiteral(" of step %1%2")
+                                  .arg(format::count(last->step()), ofPlan ? QString() : QStringLiteral(", another plan"))
                             : QString();
   loss_->setText(hasLoss ? QStringLiteral("Loss ") + strong(format::number(loss, 6)) + whose : QString());
   loss_->setToolTip(!hasLoss ? QString()

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/window_menus.h"
 
+#include <algorithm>
+
 #include "app/workbench/actions.h"
 #include "app/workbench/layouts.h"
 #include "app/workbench/toolbar.h"
 #include "app/workbench/view_list.h"
+#include "views/common/snapshot_store.h"
 
 namespace stepscope {
 
@@ -50,7 +53,16 @@ QMenu* WindowMenus::mainMenu() {
 QMenu* WindowMenus::breakMenu() {
   auto* menu = new QMenu(&parts_.window);
   const auto breakOn = [this, menu](const QString& text, bool nan, bool inf) {
-    menu->addAction(text, this, [this, nan, inf] { emit breakOnWanted(nan, inf); });
+    QAction* choice = menu->addAction(text, this, [this, nan, inf] { emit breakOnWanted(nan, inf); });
+    choice->setCheckable(true);
+    connect(menu, &QMenu::aboutToShow, choice, [this, choice, nan, inf] {
+      const auto breaks = [this](auto kind) {
+        const auto& all = parts_.store.breakpoints();
+        return std::any_of(all.begin(), all.end(),
+                           [kind](const auto& b) { return b.condition_case() == kind && b.enabled(); });
+      };
+      choice->setChecked(breaks(snapshot::Breakpoint::kNan) == nan && breaks(snapshot::Breakpoint::kNewInf) == inf);
+    });
   };
   breakOn(QStringLiteral("NaN and new infinities"), true, true);
   breakOn(QStringLiteral("NaN"), true, false);

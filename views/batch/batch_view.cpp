@@ -129,8 +129,12 @@ QString BatchView::headerText() const {
   if (source_.recorded())
     return QStringLiteral("step %1: %2").arg(source_.step()).arg(format::visible(source_.recorded()->batch()));
   if (!source_.missing().isEmpty()) return ChosenStep::of(store()).title();
-  return store().steps().empty() ? QString()
-                                 : QStringLiteral("last: %1").arg(format::visible(store().steps().back()->batch()));
+  if (store().steps().empty()) return {};
+  // A step that goes on has the batch that is shown; which entry it is stands in its record, at its end.
+  const snapshot::StepRecord& last = *store().steps().back();
+  return source_.live() && store().position().in_step()
+             ? QStringLiteral("step %1").arg(format::count(store().position().step()))
+             : QStringLiteral("step %1: %2").arg(format::count(last.step()), format::visible(last.batch()));
 }
 
 QString BatchView::emptyText() const {

@@ -93,6 +93,10 @@ void DensityPage::fillDecisions() {
                                                               : store.steps().back().get();
   decisions_->begin();
   if (!source_.missing().isEmpty()) decisions_->paragraph(Details::quiet(source_.missing()));
+  if (shown && source_.live() && store.position().in_step() && shown->step() != store.position().step())
+    decisions_->paragraph(
+        Details::text(QStringLiteral("Gauges and worst row are of step %1, the last that ended; step %2 is not at its end.")
+                          .arg(format::count(shown->step()), format::count(store.position().step()))));
   if (!shown) {
     decisions_->paragraph(Details::quiet(QStringLiteral("No step ran yet: the gauges stand after the first one.")));
   } else if (source_.missing().isEmpty() && shown->densities_size() == 0) {

@@ -3,6 +3,8 @@
 
 #include <QPainter>
 
+#include "views/common/empty_text.h"
+
 namespace stepscope {
 
 View::View(const ViewContext& context, const QString& id, const QString& title, QWidget* parent)
@@ -16,6 +18,7 @@ View::View(const ViewContext& context, const QString& id, const QString& title, 
 QString View::shownEmptyText() const {
   const QString own = emptyText();
   if (own.isEmpty() || store().plan() || !store().model() || store().readOnly()) return own;
+  if (store().graph() && property(kNeedsNoPlan).toBool()) return own;
   return store().building()
              ? QStringLiteral("The model is being built …")
              : QStringLiteral("The model is not built yet.\nIts set-up (Ctrl+Shift+O) builds it; then this view is filled.");

@@ -58,9 +58,8 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   tree_->header()->setStretchLastSection(false);
   tree_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   tree_->header()->setMinimumSectionSize(3 * m.unit);
-  tree_->setColumnWidth(1, qRound(4.4 * m.unit));
-  tree_->setColumnWidth(2, qRound(5.0 * m.unit));
-  tree_->setColumnWidth(3, qRound(5.6 * m.unit));
+  widths_ = {0, qRound(4.4 * m.unit), qRound(5.0 * m.unit), qRound(5.6 * m.unit)};
+  for (int c = 1; c < 4; ++c) tree_->setColumnWidth(c, widths_[static_cast<std::size_t>(c)]);
   tree_->setUniformRowHeights(true);
   tree_->setFrameShape(QFrame::NoFrame);
   tree_->setIndentation(qRound(1.0 * m.unit));
@@ -127,7 +126,27 @@ void ModelTreeView::showEvent(QShowEvent* event) {
   if (stale_) rebuild();
 }
 
+void ModelTreeView::resizeEvent(QResizeEvent* event) {
+  View::resizeEvent(event);
+  fitColumns();
+}
+
+// Names come first: where they have too little room columns of numbers go, an empty one before the others.
+void ModelTreeView::fitColumns() {
+  enum Column { kNodes = 1, kTime, kWeights };
+  const int least = 12 * Metrics::current().unit;
+  int left = width() - least;
+  std::vector<int> wanted{kNodes, kWeights};
+  const auto& steps = store().steps();
+  wanted.insert(steps.empty() ? wanted.end() : wanted.begin(), kTime);
+  for (const int column : wanted) {
+    left -= widths_[static_cast<std::size_t>(column)];
+    tree_->setColumnHidden(column, left < 0);
+  }
+}
+
 void ModelTreeView::rebuild() {
+  fitColumns();
   const GraphPtr graph = store().graph();
   if (!graph) {
     stale_ = false;

@@ -4,6 +4,7 @@
 
 #include <QLineEdit>
 #include <QTreeWidget>
+#include <array>
 
 #include "views/common/view.h"
 #include "views/model_tree/module_sums.h"
@@ -23,9 +24,11 @@ class ModelTreeView : public View {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void rebuild();
+  void fitColumns();
   void show(std::shared_ptr<const ModuleSums> sums);
   QTreeWidgetItem* makeItem(const QString& path);
   QTreeWidgetItem* itemOf(const QString& path);  // made with those above it when it is not there; nullptr: no such module
@@ -37,6 +40,7 @@ class ModelTreeView : public View {
   QTreeWidget* tree_;
   QHash<QString, QTreeWidgetItem*> modules_;  // by path; those that were opened so far
   std::shared_ptr<const ModuleSums> sums_;
+  std::array<int, 4> widths_{};  // of the columns of numbers; the names have the rest
   bool stale_ = true;
   bool summing_ = false;
   bool selecting_ = false;

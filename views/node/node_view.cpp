@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "views/common/bits.h"
+#include "views/common/empty_text.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
@@ -33,6 +34,7 @@ NodeView::NodeView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::planChanged, this, &NodeView::refresh);
   connect(&store(), &SnapshotStore::positionChanged, this, &NodeView::refresh);
   connect(&store(), &SnapshotStore::determinismChanged, this, &NodeView::refresh);
+  setProperty(kNeedsNoPlan, true);
   refresh();
 }
 
