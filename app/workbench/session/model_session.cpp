@@ -52,7 +52,8 @@ void ModelSession::connectTo(const RemoteHost& host) {
 }
 
 void ModelSession::workerDied(const QString& reason) {
-  run_.on = run_.fullSpeed = run_.interrupted = false;
+  run_.on = run_.interrupted = false;
+  trainer_.workerDied();
   stepper_.dropWaiting();
   rewind_.workerDied();
   model_.workerDied();

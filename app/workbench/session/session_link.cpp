@@ -56,7 +56,8 @@ void SessionLink::ended(const Delivery& d, const snapshot::Position& before, con
     run_.interrupted = run_.interrupted && d.response->error().code() == "cancelled";
     run_.on = run_.on && run_.interrupted;
   }
-  const Other rebuilt = client_.alive() ? std::exchange(rebuilt_, Other::kNone) : Other::kNone;
+  Other rebuilt = std::exchange(rebuilt_, Other::kNone);
+  if (!client_.alive()) rebuilt = Other::kNone;  // it is read of nobody, also not of the next worker
   if (rebuilt == Other::kNone) setBusy(false);
   const auto& now = store_.position();
   if (wrong)

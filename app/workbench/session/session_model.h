@@ -42,6 +42,10 @@ class SessionModel : public SessionPart {
 
   void addOptions(const OptionSettings& settings);  // to the configuration, for the next worker
   void shownIsConfigured() { shownWith_ = configuration_; }
+  // The worker died of no build: another set-up that it was given and did not build is given up.
+  void dropDiedSetUp() {
+    if (built_ && store_.building()) configuration_ = shownWith_;
+  }
   // The configuration of the build that its worker died of. Where a plan is `shown`, the one of it is configured again.
   void diedOf(const OptionSettings& sent, const OptionSettings& waiting, bool shown);
   void configureWithout(const QString& pass);  // what a worker died of

@@ -21,6 +21,7 @@ constexpr std::int64_t kMostRepeated = 10'000;  // steps, where it is not known 
 void SessionRecovery::workerDied(const QString& reason) {
   const OptionSettings sent = parts_.desires.takeSent(), waiting = parts_.desires.takeWaiting();
   if (trace_.running() && !link_.replacing()) return tellOfBuildDeath(reason, sent, waiting);
+  parts_.model.dropDiedSetUp();
   // The next worker gets what was chosen; not what held this one up when it was replaced.
   if (!trace_.running()) parts_.model.addOptions(sent);
   parts_.model.addOptions(waiting);

@@ -107,10 +107,7 @@ void SessionTrainer::goOn(std::int64_t goal) {
 }
 
 void SessionTrainer::chunkFailed(std::int64_t goal) {
-  if (!link_.client().alive()) {
-    run_.fullSpeed = run_.everyValue = false;
-    return;
-  }
+  if (!link_.client().alive()) return workerDied();
   if (!std::exchange(run_.interrupted, false) || !run_.on) return end();
   run_.fullSpeed = false;
   snapshot::Request state;
@@ -169,6 +166,12 @@ void SessionTrainer::pause() {
   parts_.stepper.dropWaiting();
   emit session_.busyChanged();
   link_.client().cancelAll();
+}
+
+// A training goes on to its goal with the next worker; a run that has none stands where it came to.
+void SessionTrainer::workerDied() {
+  if (run_.everyValue && run_.goal && !store_.steps().empty()) run_.goal = store_.steps().back()->step() + 1;
+  run_.fullSpeed = run_.everyValue = false;
 }
 
 void SessionTrainer::keepState() {
