@@ -273,6 +273,37 @@ class LiveTest : public QObject {
     QCOMPARE(std::count(times.begin(), times.end(), 1), std::ptrdiff_t{kSteps});
   }
 
+  // F5 lasts until something stops it: a worker that dies does, and the next one stands where it died and waits. That an
+  // option made another plan just before belongs to the worker that is gone.
+  void aRunWhoseWorkerDiesIsThereAgainAndWaits() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    for (int round = 0; round < 3; ++round) {
+      const std::size_t before = w->store().series().size();
+      w.loop().act([&] { w->actions()[QStringLiteral("run")]->trigger(); });
+      QVERIFY(w.loop().wait([&] { return w->store().series().size() >= before + 20; }));
+      w.loop().act([&] {
+        emit w->wishes().setOption(QStringLiteral("pass.cse"), round == 1 ? QStringLiteral("on") : QStringLiteral("off"));
+      });
+      for (int i = 0; i < 10 * round; ++i) QTest::qWait(1);  // before, in and after the build
+      kill(childProcesses().front(), SIGKILL);
+      QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }));
+      const std::int64_t reached = w->store().steps().back()->step() + 1;
+      QCOMPARE(w->store().position().step(), reached);
+      QVERIFY_DONE(w.act("restart"), w);
+      QVERIFY(w.loop().wait(
+          [&] { return w->session().built() && !w->session().busy() && w->store().position().step() == reached; }, 60'000));
+      QVERIFY(w.settled());
+      QTest::qWait(300);
+      QVERIFY(!w->session().running());
+      QCOMPARE(w->store().position().step(), reached);
+      QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+      QVERIFY_DONE(w.act("step_whole"), w);
+      QCOMPARE(w->store().position().step(), reached + 1);
+    }
+  }
+
   void aStopAtANanSaysSoAndShowsWhatMadeIt() {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);

@@ -55,6 +55,7 @@ void ModelSession::workerDied(const QString& reason) {
   run_.on = run_.interrupted = false;
   trainer_.workerDied();
   stepper_.dropWaiting();
+  trainer_.standBehindSteps();
   rewind_.workerDied();
   model_.workerDied();
   parts_.store.setWorkerState(WorkerState::kDead, reason);

@@ -149,6 +149,7 @@ void SessionLink::begin(const Then& then) {
 
 void SessionLink::replaceWorker(Then then) {
   run_.on = false;
+  rebuilt_ = Other::kNone;
   const auto again = [this, then = std::move(then)] {
     setBusy(false);
     if (then) then();

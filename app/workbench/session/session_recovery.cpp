@@ -116,13 +116,8 @@ void SessionRecovery::startAgain(bool build) {
   parts_.model.forgetWanted();
   returnTo_.reset();
   if (parts_.model.built()) {
+    parts_.trainer.standBehindSteps();  // a worker that lives and does not answer has not told of its end
     returnTo_ = store_.position();
-    // At full speed the steps tell where it is.
-    if (run_.goal && !store_.steps().empty() && store_.steps().back()->step() >= returnTo_->step()) {
-      returnTo_->set_step(store_.steps().back()->step() + 1);
-      returnTo_->set_in_step(false);
-      returnTo_->set_instruction(0);
-    }
   }
   link_.replaceWorker([this, build] { parts_.model.reopen(build); });
 }

@@ -174,6 +174,14 @@ void SessionTrainer::workerDied() {
   run_.fullSpeed = run_.everyValue = false;
 }
 
+void SessionTrainer::standBehindSteps() {
+  const auto& steps = store_.steps();
+  if (steps.empty() || steps.back()->step() < store_.position().step()) return;
+  snapshot::Position between;
+  between.set_step(steps.back()->step() + 1);
+  store_.setPosition(between);
+}
+
 void SessionTrainer::keepState() {
   if (store_.position().in_step() || !store_.plan() || parts_.rewind.replaying()) return;
   if (!ring_.fits(store_.plan()->plan().persistent_bytes())) return;

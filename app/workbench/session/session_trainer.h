@@ -23,6 +23,8 @@ class SessionTrainer : public SessionPart {
   int pauses() const { return pauses_; }  // so far: what follows a request that was cancelled too late looks at it
   bool breaksOnNumbersOnly() const;       // no other breakpoint has to be watched
   void keepState();                       // into the ring
+  // Steps come as they end, a position with the answer to many of them: behind the last one where that says more.
+  void standBehindSteps();
   KeptStates& ring() { return ring_; }
   void leave();
   void setHold(std::function<bool()> hold) { hold_ = std::move(hold); }
