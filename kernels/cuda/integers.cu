@@ -7,34 +7,34 @@
 namespace stepscope::cuda {
 inline namespace integers_cu {
 
-enum class Step { kAdd, kSub, kMul, kEqual, kGreater, kGreaterOrEqual, kLess, kLessOrEqual, kWhere, kCount };
+enum class IntegerStep { kAdd, kSub, kMul, kEqual, kGreater, kGreaterOrEqual, kLess, kLessOrEqual, kWhere, kCount };
 
 constexpr std::string_view kOps[] = {"Add",  "Sub",         "Mul",  "Equal", "Greater", "GreaterOrEqual",
                                      "Less", "LessOrEqual", "Where"};
-static_assert(std::size(kOps) == static_cast<std::size_t>(Step::kCount));
+static_assert(std::size(kOps) == static_cast<std::size_t>(IntegerStep::kCount));
 
-SS_ANY constexpr bool compares(Step step) { return step >= Step::kEqual && step <= Step::kLessOrEqual; }
+SS_ANY constexpr bool compares(IntegerStep step) { return step >= IntegerStep::kEqual && step <= IntegerStep::kLessOrEqual; }
 
 // Integers wrap around.
-template <Step kStep, typename T>
+template <IntegerStep kStep, typename T>
 SS_DEVICE T joined(T a, T b) {
   using Bits = std::make_unsigned_t<T>;
-  if constexpr (kStep == Step::kAdd) return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
-  if constexpr (kStep == Step::kSub) return static_cast<T>(static_cast<Bits>(a) - static_cast<Bits>(b));
-  if constexpr (kStep == Step::kMul) return static_cast<T>(static_cast<Bits>(a) * static_cast<Bits>(b));
+  if constexpr (kStep == IntegerStep::kAdd) return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
+  if constexpr (kStep == IntegerStep::kSub) return static_cast<T>(static_cast<Bits>(a) - static_cast<Bits>(b));
+  if constexpr (kStep == IntegerStep::kMul) return static_cast<T>(static_cast<Bits>(a) * static_cast<Bits>(b));
   return a;
 }
-template <Step kStep, typename T>
+template <IntegerStep kStep, typename T>
 SS_DEVICE bool compared(T a, T b) {
-  if constexpr (kStep == Step::kEqual) return a == b;
-  if constexpr (kStep == Step::kGreater) return a > b;
-  if constexpr (kStep == Step::kGreaterOrEqual) return a >= b;
-  if constexpr (kStep == Step::kLess) return a < b;
+  if constexpr (kStep == IntegerStep::kEqual) return a == b;
+  if constexpr (kStep == IntegerStep::kGreater) return a > b;
+  if constexpr (kStep == IntegerStep::kGreaterOrEqual) return a >= b;
+  if constexpr (kStep == IntegerStep::kLess) return a < b;
   return a <= b;
 }
 
 // y[total]; a, b and what chooses between them broadcast to it. One thread per element.
-template <Step kStep, typename T, typename Y>
+template <IntegerStep kStep, typename T, typename Y>
 SS_GLOBAL void integers(Global<const std::uint8_t> condition, Global<const T> a, Global<const T> b, Global<Y> y,
                         Walk<3> walk, std::int64_t total) {
   const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
@@ -42,7 +42,7 @@ SS_GLOBAL void integers(Global<const std::uint8_t> condition, Global<const T> a,
   std::int64_t at[3];
   walk.offsets(i, at);
   const T left = a[at[1]], right = b[at[2]];
-  if constexpr (kStep == Step::kWhere)
+  if constexpr (kStep == IntegerStep::kWhere)
     y[i] = condition[at[0]] != 0 ? left : right;
   else if constexpr (compares(kStep))
     y[i] = compared<kStep>(left, right) ? 1 : 0;
@@ -53,10 +53,10 @@ SS_GLOBAL void integers(Global<const std::uint8_t> condition, Global<const T> a,
 // The type of the elements: of the last operand.
 DType elementsOf(const KernelSpec& spec) { return spec.inputs.empty() ? DType::kUndefined : spec.inputs.back().dtype; }
 
-template <Step kStep, typename T, typename Y>
+template <IntegerStep kStep, typename T, typename Y>
 std::unique_ptr<Kernel> makeOf(const Walk<3>& walk, std::int64_t total) {
   return makeLaunched("integers", [=](Launcher& gpu) {
-    constexpr std::size_t kFirst = kStep == Step::kWhere ? 1 : 0;
+    constexpr std::size_t kFirst = kStep == IntegerStep::kWhere ? 1 : 0;
     const auto condition = kFirst == 1 ? gpu.in<std::uint8_t>(0) : Global<const std::uint8_t>();
     return gpu.run("integers", gpu::function<integers<kStep, T, Y>>, blocksFor(total), kThreads, condition,
                    gpu.in<T>(kFirst), gpu.in<T>(kFirst + 1), gpu.out<Y>(0), walk, total);
@@ -64,37 +64,37 @@ std::unique_ptr<Kernel> makeOf(const Walk<3>& walk, std::int64_t total) {
 }
 
 template <typename T>
-std::unique_ptr<Kernel> makeStep(Step step, const Walk<3>& walk, std::int64_t total) {
+std::unique_ptr<Kernel> makeStep(IntegerStep step, const Walk<3>& walk, std::int64_t total) {
   switch (step) {
-    case Step::kAdd: return makeOf<Step::kAdd, T, T>(walk, total);
-    case Step::kSub: return makeOf<Step::kSub, T, T>(walk, total);
-    case Step::kMul: return makeOf<Step::kMul, T, T>(walk, total);
-    case Step::kEqual: return makeOf<Step::kEqual, T, std::uint8_t>(walk, total);
-    case Step::kGreater: return makeOf<Step::kGreater, T, std::uint8_t>(walk, total);
-    case Step::kGreaterOrEqual: return makeOf<Step::kGreaterOrEqual, T, std::uint8_t>(walk, total);
-    case Step::kLess: return makeOf<Step::kLess, T, std::uint8_t>(walk, total);
-    case Step::kLessOrEqual: return makeOf<Step::kLessOrEqual, T, std::uint8_t>(walk, total);
-    default: return makeOf<Step::kWhere, T, T>(walk, total);
+    case IntegerStep::kAdd: return makeOf<IntegerStep::kAdd, T, T>(walk, total);
+    case IntegerStep::kSub: return makeOf<IntegerStep::kSub, T, T>(walk, total);
+    case IntegerStep::kMul: return makeOf<IntegerStep::kMul, T, T>(walk, total);
+    case IntegerStep::kEqual: return makeOf<IntegerStep::kEqual, T, std::uint8_t>(walk, total);
+    case IntegerStep::kGreater: return makeOf<IntegerStep::kGreater, T, std::uint8_t>(walk, total);
+    case IntegerStep::kGreaterOrEqual: return makeOf<IntegerStep::kGreaterOrEqual, T, std::uint8_t>(walk, total);
+    case IntegerStep::kLess: return makeOf<IntegerStep::kLess, T, std::uint8_t>(walk, total);
+    case IntegerStep::kLessOrEqual: return makeOf<IntegerStep::kLessOrEqual, T, std::uint8_t>(walk, total);
+    default: return makeOf<IntegerStep::kWhere, T, T>(walk, total);
   }
 }
 
-Step stepOf(std::string_view op) {
-  return static_cast<Step>(std::find(std::begin(kOps), std::end(kOps), op) - std::begin(kOps));
+IntegerStep integerStepOf(std::string_view op) {
+  return static_cast<IntegerStep>(std::find(std::begin(kOps), std::end(kOps), op) - std::begin(kOps));
 }
 
 }  // namespace integers_cu
 
 bool isOfIntegers(const KernelSpec& spec) {
   const DType dtype = elementsOf(spec);
-  const Step step = stepOf(spec.op);
-  if (!spec.domain.empty() || step == Step::kCount) return false;
-  return dtype == DType::kI32 || dtype == DType::kI64 || (step == Step::kWhere && dtype == DType::kBool);
+  const IntegerStep step = integerStepOf(spec.op);
+  if (!spec.domain.empty() || step == IntegerStep::kCount) return false;
+  return dtype == DType::kI32 || dtype == DType::kI64 || (step == IntegerStep::kWhere && dtype == DType::kBool);
 }
 
 Result<std::unique_ptr<Kernel>> makeIntegers(const KernelSpec& spec) {
-  const Step step = stepOf(spec.op);
+  const IntegerStep step = integerStepOf(spec.op);
   const DType dtype = elementsOf(spec), result = compares(step) ? DType::kBool : dtype;
-  const bool where = step == Step::kWhere;
+  const bool where = step == IntegerStep::kWhere;
   if (spec.inputs.size() != (where ? 3u : 2u) || spec.outputs.size() != 1 || !takesOutput(spec, 0, result))
     return notTaken(spec, "operands or results of several types");
   const Dims& y = spec.outputs[0].dims;
@@ -115,7 +115,7 @@ Result<std::unique_ptr<Kernel>> makeIntegers(const KernelSpec& spec) {
   for (std::size_t a = 0; a < y.size(); ++a)
     if (!walk.add(y[a], {strides[0][a], strides[1][a], strides[2][a]})) return notTaken(spec, "more than eight axes");
   const std::int64_t total = elementCount(y);
-  if (dtype == DType::kBool) return makeOf<Step::kWhere, std::uint8_t, std::uint8_t>(walk, total);
+  if (dtype == DType::kBool) return makeOf<IntegerStep::kWhere, std::uint8_t, std::uint8_t>(walk, total);
   return dtype == DType::kI32 ? makeStep<std::int32_t>(step, walk, total) : makeStep<std::int64_t>(step, walk, total);
 }
 
