@@ -19,9 +19,10 @@ struct Node {
   // y = call(x), both of four float32.
   explicit Node(const std::string& call, const std::string& kind = "aten", const std::string& file = "") {
     const std::string operand = R"([[1,[4],)";
-    definition = R"({"kind":")" + kind + R"(","call":")" + call + R"(","file":")" + file +
-                 R"(","arguments":[{"tensor":0}],"backward":false,"threads":1,"wanted":[],"arriving":[],"inputs":)" +
-                 operand + std::to_string(x) + R"(]],"outputs":)" + operand + std::to_string(y) + "]]";
+    definition =
+        R"({"kind":")" + kind + R"(","call":")" + call + R"(","file":")" + file +
+        R"(","module":"","arguments":[{"tensor":0}],"backward":false,"threads":1,"wanted":[],"arriving":[],"inputs":)" +
+        operand + std::to_string(x) + R"(]],"outputs":)" + operand + std::to_string(y) + "]]";
   }
   ~Node() {
     HostProcess::instance().forget(known);
