@@ -11,6 +11,7 @@
 #include <QScrollArea>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/tokens.h"
 
@@ -238,7 +239,8 @@ void PanelGroup::updateHeader() {
 // The tab in front comes first, then the controls of its view, then the other tabs.
 void PanelGroup::fit() {
   const Metrics m = Metrics::current();
-  const int moreWidth = qRound(2.4 * m.unit);
+  more_->setText(QStringLiteral("+%1").arg(tabs_->count()));  // the longest text that it can have
+  const int moreWidth = std::max(qRound(2.4 * m.unit), more_->minimumSizeHint().width());
   more_->setFixedSize(moreWidth, qRound(1.7 * m.unit));
   int room = header_->width() - headerLayout_->contentsMargins().left() - headerLayout_->contentsMargins().right() -
              help_->width() - 2 * headerLayout_->spacing();

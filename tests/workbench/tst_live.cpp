@@ -165,8 +165,13 @@ class LiveTest : public QObject {
     QVERIFY(w->actions()[QStringLiteral("undo")]->isEnabled());
     w.loop().act([&] { w->session().run(false); });
     QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
-    QVERIFY_DONE(w.build(bundledModels()[1]), w);
-    QCOMPARE(w->session().modelPath(), bundledModels()[1].model);
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY2(w->notice().text().contains(QStringLiteral("is running, at step")), qPrintable(w->notice().text()));
+    w.loop().act([&] { w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->session().modelPath() == bundledModels()[1].model && w->session().built(); }));
+    QVERIFY(w.settled());
     QVERIFY(w->store().steps().empty());
     QVERIFY(!w->session().running());
     QVERIFY(breaksOnNan(w->store()));
