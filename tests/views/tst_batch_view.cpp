@@ -81,6 +81,7 @@ class BatchViewTest : public QObject {
       for (int i = 0; i < 3; ++i) {
         auto* span = record->add_spans();
         span->set_instruction(i);
+        span->set_node(i);
         span->set_end_ns(10'000'000);
       }
       bench.store.addStep(record);
