@@ -19,7 +19,7 @@ class SessionTrainer : public SessionPart {
   void train(std::int64_t steps);
   void trainOn(std::int64_t goal);  // up to this step
   void pause();
-  void workerDied();
+  void workerDied();                      // a run to a step keeps its goal for the next worker, one without end is over
   int pauses() const { return pauses_; }  // so far: what follows a request that was cancelled too late looks at it
   bool breaksOnNumbersOnly() const;       // no other breakpoint has to be watched
   void keepState();                       // into the ring
