@@ -112,6 +112,12 @@ void SessionRecovery::buildWithout(const QString& pass) {
   startAgain(true);
 }
 
+void SessionRecovery::beginAgain(const snapshot::Position& goal) {
+  parts_.model.forgetWanted();
+  returnTo_ = goal;
+  link_.replaceWorker([this] { parts_.model.reopen(true); });
+}
+
 void SessionRecovery::startAgain(bool build) {
   parts_.model.forgetWanted();
   returnTo_.reset();

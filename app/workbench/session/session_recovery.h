@@ -20,6 +20,7 @@ class SessionRecovery : public SessionPart {
 
   // A new worker takes the place of the one that had built the model.
   bool comingBack() const { return returnTo_.has_value(); }
+  void beginAgain(const snapshot::Position& goal);                       // a new worker runs all steps up to there
   void returnTo(const snapshot::Position& place) { returnTo_ = place; }  // with the next build
   void comeBack();                                                       // to where the worker was that died
   void workerDied(const QString& reason);

@@ -7,13 +7,14 @@
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_edits.h"
 #include "app/workbench/session/session_model.h"
+#include "app/workbench/session/session_recovery.h"
 #include "app/workbench/session/session_stepper.h"
 #include "app/workbench/session/session_trainer.h"
 #include "views/common/format.h"
 
 namespace stepscope {
 
-void SessionRewind::rewindThen(std::int64_t step, Then then) {
+void SessionRewind::rewindThen(std::int64_t step, Then then, int instruction) {
   if (link_.refuse()) return;
   const auto there = [this, step, then] {
     store_.takeBackFrom(step);
@@ -27,31 +28,38 @@ void SessionRewind::rewindThen(std::int64_t step, Then then) {
     loadKept(*kept, there);
     return;
   }
+  snapshot::Position goal;
+  goal.set_step(step);
+  goal.set_in_step(instruction > 0);
+  goal.set_instruction(instruction);
   snapshot::Request state;
   state.mutable_state();
-  link_.ask(std::move(state), QStringLiteral("reading the state"), [this, step, there](const Delivery& d) {
+  link_.ask(std::move(state), QStringLiteral("reading the state"), [this, step, goal, there](const Delivery& d) {
     if (!d.response->has_state() || link_.busy()) return;
     const auto& ring = d.response->state().ring();
-    if (std::find(ring.begin(), ring.end(), step) == ring.end()) return repeatTo(step, there);
+    if (std::find(ring.begin(), ring.end(), step) == ring.end()) return repeatTo(goal, there);
     snapshot::Request request;
     request.mutable_rewind()->set_step(step);
     link_.move(std::move(request), QStringLiteral("rewinding to step %1").arg(step), there);
   });
 }
 
-void SessionRewind::repeatTo(std::int64_t step, Then there) {
+void SessionRewind::repeatTo(const snapshot::Position& goal, Then there) {
+  const std::int64_t step = goal.step();
   const auto kept = parts_.trainer.ring().newest(step);
   if (!kept) {
-    emit session_.problem(
-        QStringLiteral("rewind: no state is kept at or before step %1; the run has to begin again").arg(format::count(step)),
-        {});
+    store_.takeBackFrom(step);
+    parts_.trainer.ring().dropAfter(step);
+    parts_.edits.rewound(step);
+    store_.setPosition(goal);  // a restart on the way comes there too
+    parts_.recovery.beginAgain(goal);
     return;
   }
-  snapshot::Position goal;
-  goal.set_step(step);
-  loadKept(*kept, [this, goal, kept, there] {
-    store_.takeBackFrom(goal.step());
-    replay(goal, kept->edits, there);
+  loadKept(*kept, [this, step, kept, there] {
+    snapshot::Position between;
+    between.set_step(step);
+    store_.takeBackFrom(step);
+    replay(between, kept->edits, there);
   });
 }
 
@@ -81,7 +89,7 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
   if (step == p.step())
     there();
   else
-    rewindThen(step, there);
+    rewindThen(step, there, instruction + 1);
 }
 
 void SessionRewind::loadKept(const KeptStates::State& state, const Then& then) {
@@ -145,10 +153,17 @@ void SessionRewind::repeatSteps(std::int64_t upTo, const snapshot::Position& goa
       [this] { failed(); });
 }
 
+// How far it came is known to the worker alone.
 void SessionRewind::failed() {
   replaying_ = false;
-  store_.takeBackFrom(store_.position().step());
-  parts_.stepper.stopped();
+  const auto here = [this] {
+    store_.takeBackFrom(store_.position().step());
+    parts_.stepper.stopped();
+  };
+  if (!link_.client().alive()) return here();
+  snapshot::Request state;
+  state.mutable_state();
+  link_.move(std::move(state), QStringLiteral("reading the state"), here);
 }
 
 void SessionRewind::becameIdle() {

@@ -17,7 +17,9 @@ class SessionRewind : public SessionPart {
   explicit SessionRewind(const SessionParts& parts) : SessionPart(parts) {}
 
   // To the state before the step: one that is kept, else the newest one before it, from which the steps between run again.
-  void rewindThen(std::int64_t step, Then then);
+  // Where there is none, a new worker runs them from the beginning, and the instructions of the step before `instruction`,
+  // without `then`.
+  void rewindThen(std::int64_t step, Then then, int instruction = 0);
   // In this step or an earlier one, behind the instruction that is selected; -1: before the step.
   void goTo(std::int64_t step, int instruction);
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
@@ -28,7 +30,7 @@ class SessionRewind : public SessionPart {
   void becameIdle();
 
  private:
-  void repeatTo(std::int64_t step, Then there);  // from the newest state before it
+  void repeatTo(const snapshot::Position& goal, Then there);  // from the newest state before it
   void arrived(const snapshot::Position& goal, std::size_t edit, bool edited, const Then& then);
   void repeatSteps(std::int64_t upTo, const snapshot::Position& goal, std::size_t edit, const Then& then);
   void failed();
