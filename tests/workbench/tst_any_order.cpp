@@ -164,6 +164,7 @@ class AnyOrderTest : public QObject {
     // To where nothing is asked for any more, with a worker that lives and no set-up that waits.
     bool comeToRest() {
       for (int time = 0; time < 5; ++time) {
+        wait(100);  // the end of a worker that was killed is not told at once
         if (!w_.settled()) return false;
         bool rests = true;
         for (auto* dialog : w_->findChildren<SetUpDialog*>()) {
@@ -231,6 +232,30 @@ class AnyOrderTest : public QObject {
     if (store.position().in_step() && store.position().instruction() > store.plan()->size())
       return QStringLiteral("instruction %1 of %2").arg(store.position().instruction()).arg(store.plan()->size());
     return wrongValue(w, of);
+  }
+
+  // What the project holds of the newest run: every step that is shown, and whenever it ran it had this loss.
+  static QString wrongRecord(WindowDriver& w, const Undisturbed& of) {
+    if (!w.recorded()) return QStringLiteral("what is recorded is not written");
+    w.loop().act([&] {
+      emit w->wishes().runSql(
+          QStringLiteral("SELECT step, printf('%!.17g', min(loss)), printf('%!.17g', max(loss)) FROM steps "
+                         "WHERE run = (SELECT max(id) FROM runs) GROUP BY step ORDER BY step"));
+    });
+    const auto& answer = w->store().project().sql();
+    if (!w.loop().wait([&] { return !answer.query.isEmpty() && (!answer.columns.empty() || !answer.error.isEmpty()); }))
+      return QStringLiteral("no answer about the steps");
+    if (!answer.error.isEmpty()) return answer.error;
+    if (static_cast<std::int64_t>(answer.rows.size()) < w->store().position().step())
+      return QStringLiteral("%1 steps are recorded, %2 ran").arg(answer.rows.size()).arg(w->store().position().step());
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      const auto& row = answer.rows[i];
+      const double loss = of.losses[i];
+      if (row[0].toLongLong() != static_cast<qint64>(i) || row[1].toDouble() != loss || row[2].toDouble() != loss)
+        return QStringLiteral("recorded: step %1, loss %2 to %3; expected %4")
+            .arg(row[0], row[1], row[2], QString::number(loss, 'g', 17));
+    }
+    return {};
   }
 
   // Of the instruction that ran last.
@@ -304,6 +329,8 @@ class AnyOrderTest : public QObject {
     QVERIFY(w.settled());
     const QString fault = wrong(w, of);
     QVERIFY2(fault.isEmpty(), qPrintable(done.join(QStringLiteral("; ")) + QStringLiteral("; onward: ") + fault));
+    const QString record = wrongRecord(w, of);
+    QVERIFY2(record.isEmpty(), qPrintable(done.join(QStringLiteral("; ")) + QStringLiteral("; ") + record));
     QVERIFY_LOOP(w);
   }
 };
