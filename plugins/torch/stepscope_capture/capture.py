@@ -102,7 +102,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
 
     try:
         with seen_functions() as functions:
-            changed, loss = changed_state(module, rows[0])
+            changed, loss = changed_state(module, rows[0], functions.regions)
     except Unfit:
         raise
     except Exception as error:  # noqa: BLE001  whatever the user's code raises: no exporter would get further
@@ -172,7 +172,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     description["notes"] = notes
     functions.sources.write()
     if with_golden:
-        numbers, arrays = golden_of(module, parameters, rows, module_outputs)
+        numbers, arrays = golden_of(module, parameters, rows, module_outputs, bool(functions.regions.writing))
         description.update(numbers)
         if OWN_GENERATOR in notes or any(host_nodes.draws(call) for call in description.get("host", [])):  # others than PyTorch's, which the golden has not
             description["draws"] = "drawn"

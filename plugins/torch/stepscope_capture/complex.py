@@ -221,7 +221,7 @@ def _fourier(make, name, x, n=None, dim=None, norm=None, *, s=None):
 
 
 def _stft(make, x, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None, return_complex=None, align_to_window=None):
-    if _is_complex(x) or return_complex is False or align_to_window is not None:
+    if _is_complex(x) or align_to_window is not None:
         return NotImplemented
     hop, length = hop_length or n_fft // 4, win_length or n_fft
     if window is None:
@@ -236,7 +236,8 @@ def _stft(make, x, n_fft, hop_length=None, win_length=None, window=None, center=
     frames = x[:, (starts.unsqueeze(1) + torch.arange(n_fft)).reshape(-1)].reshape(x.shape[0], len(starts), n_fft) * window
     y = _transform(make, frames, n_fft, -1, "ortho" if normalized else None, False, onesided is not False)
     y = Pair(y.re.transpose(1, 2), y.im.transpose(1, 2))
-    return Pair(y.re.squeeze(0), y.im.squeeze(0)) if single else y
+    y = Pair(y.re.squeeze(0), y.im.squeeze(0)) if single else y
+    return torch.stack((y.re, y.im), -1) if return_complex is False else y
 
 
 def _split_call(name, x, args, kwargs):
@@ -353,6 +354,7 @@ def real_parts(module):
         for place, name in found:
             parts = torch.view_as_real(place[name].detach().clone())
             place[name] = torch.nn.Parameter(parts, place[name].requires_grad) if place is layer._parameters else parts
+            layer._non_persistent_buffers_set.discard(name)  # torch.export reads the others through the property, which is complex
         if found:
             layer.__class__ = type(type(layer).__name__, (type(layer),), {name: _property(name) for _, name in found})
     return module

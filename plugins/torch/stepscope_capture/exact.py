@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from stepscope_capture.meaning import KeepMeaning
+from stepscope_capture.written_out import WRITTEN_OUT
 
 
 def with_gradient(y, x, gradient):
@@ -211,6 +212,7 @@ def exact_functions():
         (torch.Tensor, "std", _std),
         (torch, "inference_mode", lambda original: lambda mode=True: torch.no_grad() if mode else contextlib.nullcontext()),  # exporters fail on its tensors
         (nn.modules.batchnorm._BatchNorm, "forward", _batch_norm_forward),
+        *WRITTEN_OUT,
     ]
     with contextlib.ExitStack() as stack:
         for owner, name, make in functions:

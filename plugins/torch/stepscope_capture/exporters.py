@@ -14,12 +14,14 @@ from stepscope_capture.exact import exact_functions
 from stepscope_capture.extents import NumbersOfExtents
 from stepscope_capture.functions import traced_functions
 from stepscope_capture.gradients import WrittenOut, asks, watched_gradients
-from stepscope_capture.golden import WithoutDropout
+from stepscope_capture.golden import dropout_off
 from stepscope_capture.loss_function import LossFunction
 from stepscope_capture.markers import Markers
 from stepscope_capture.meaning import KeepMeaning, copied, hooks_of, state_of
 from stepscope_capture.module_hooks import keep_module_hooks
+from stepscope_capture.registered import forget_empty_groups
 from stepscope_capture.replaced import exportable
+from stepscope_capture.traced_extents import with_traced_extents
 from stepscope_capture.translations import dynamo_table, torchscript_table
 
 
@@ -33,7 +35,7 @@ class WithLoss(nn.Module):
         self._loss_fn = loss_fn if isinstance(loss_fn, nn.Module) else LossFunction(loss_fn)
 
     def forward(self, *values):
-        with WithoutDropout() if self._without_dropout else contextlib.nullcontext():
+        with dropout_off() if self._without_dropout else contextlib.nullcontext():
             arguments, keywords, targets = self._structure.arguments(values)
             return _scalar(self._loss_fn(self.model(*arguments, **keywords), *targets))
 
@@ -96,7 +98,8 @@ class _Traced(nn.Module):
         numbers = NumbersOfExtents()
         with traced_functions(mode), exact_functions(), watched_gradients(), mode, numbers if self._any_extents else contextlib.nullcontext():
             mode.hook_parameters(self._hooks)
-            loss = self._whole[0](*values)
+            with self._functions.regions.kept():
+                loss = self._whole[0](*values)
             after = state_of(self)
             following = [mode.next_of(after[name]) for name in self._changed]
         self._told.notes, self._told.numbers = list(mode.notes), numbers.places
@@ -125,7 +128,7 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs, axes=No
         program.save(str(path))
         return
     options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
-    symbolics = torchscript_table(opset)
+    symbolics = {**({} if axes else with_traced_extents(opset)), **torchscript_table(opset)}
     symbolics.update({f"aten::{name}": host_nodes.torchscript_symbolic(name) for name in kept})
     for name, symbolic in symbolics.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
@@ -140,19 +143,7 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs, axes=No
     finally:
         for name in symbolics:
             torch.onnx.unregister_custom_op_symbolic(name, opset)
-        _forget_empty_groups(symbolics)
-
-
-def _forget_empty_groups(names):
-    """torch leaves an entry without a version behind, and its own error of a missing operator fails on that."""
-    try:
-        from torch.onnx._internal.torchscript_exporter.registration import registry
-    except ImportError:  # older torch
-        from torch.onnx._internal.registration import registry
-    for name in names:
-        group = registry._registry.get(name)
-        if group is not None and not group._functions:
-            del registry._registry[name]
+        forget_empty_groups(symbolics)
 
 
 def exported(module, changed, functions, row, names, path, exporter, opset, outputs=(LOSS,), axes=None):

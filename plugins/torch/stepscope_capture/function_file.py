@@ -18,7 +18,7 @@ from stepscope_capture.exported_file import DRAWS, count_axes, mark_detached, na
 from stepscope_capture.exporters import exported
 from stepscope_capture.data_dependence import DataDependence, attributes_of, changed_attributes
 from stepscope_capture.function_source import Sources
-from stepscope_capture.golden import WithoutDropout, drops_inside
+from stepscope_capture.golden import drops_inside, dropout_off
 from stepscope_capture.functions import seen_functions, untouched_functions
 from stepscope_capture.meaning import changed_state, deep_copied, state_of
 from stepscope_capture.natives import write_public
@@ -173,7 +173,7 @@ def _expected(module, row):
         if drops_inside(layer):
             layer.dropout = 0.0
     before = attributes_of(probe.model, contents=False)
-    with WithoutDropout(), mock.patch.object(torch, "manual_seed", _refuse_seed):
+    with dropout_off(), mock.patch.object(torch, "manual_seed", _refuse_seed):
         results = probe(*row)
     after = attributes_of(probe.model, contents=False)
     if left := [name for name in after if name not in before] + changed_attributes(before, after):

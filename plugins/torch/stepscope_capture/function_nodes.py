@@ -11,6 +11,7 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
+from stepscope_capture.checkpointed import Regions
 from stepscope_capture.function_source import source_of
 from stepscope_capture.host_nodes import DOMAIN, ONNX_TYPES, CannotKeep, input_attributes, result_attributes
 from stepscope_capture.markers import apart
@@ -67,6 +68,7 @@ class Seen:
     def __init__(self):
         self.calls = []
         self.operators = set()  # of aten, that the model calls
+        self.regions = Regions()
         self.sources = None  # of the functions that only Python can run (function_source.py)
 
     def mark_dirty(self, tensors):

@@ -12,7 +12,6 @@ from unittest import mock
 
 import torch
 from torch.autograd.function import FunctionCtx
-from torch.utils import checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepscope_capture import function_nodes
@@ -147,14 +146,6 @@ def _subclasses(function):
         yield from _subclasses(subclass)
 
 
-class _Once:
-    """Stands for CheckpointFunction: what the backward phase would compute again is the same number."""
-
-    @staticmethod
-    def apply(run_function, preserve_rng_state, *args):
-        return run_function(*args)
-
-
 @contextlib.contextmanager
 def _exchanged(call):
     """While it is on, forward() of a user's function is call(function, its forward, its arguments with ctx)."""
@@ -205,7 +196,6 @@ def traced_functions(mode):
                 plain.pop()
 
         originals.update({f: f.forward for f in set(_subclasses(_Function)) if not f.__module__.startswith(_TORCH)})
-        stack.enter_context(mock.patch.object(checkpoint, "CheckpointFunction", _Once))
         stack.enter_context(_exchanged(forward))
         # What calls apply by its name gets no node of its own in TorchScript's trace, which loses the types of several results.
         stack.enter_context(mock.patch.object(_Function, "apply", classmethod(apply)))

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch computes of the captured batches, and what float32 permits."""
 
+import contextlib
+
 import numpy as np
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from stepscope_capture.checkpointed import recomputed_in
 from stepscope_capture.meaning import copied, same, state_of
 from stepscope_capture.safetensors import array_of
 
@@ -40,6 +43,13 @@ class WithoutDropout(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+@contextlib.contextmanager
+def dropout_off():
+    """WithoutDropout, in what a checkpoint computes again too."""
+    with WithoutDropout() as mode, recomputed_in(mode):
+        yield mode
+
+
 def drops_inside(layer):
     """Whether the dropout of a layer is inside of one call, which the mode does not see."""
     return (isinstance(layer, nn.RNNBase) and layer.num_layers > 1 or isinstance(layer, nn.MultiheadAttention)) and layer.dropout > 0
@@ -64,9 +74,9 @@ def _changed(module, before):
     }
 
 
-def _one_step(module, row, names, outputs=None, second=None):
+def _one_step(module, row, names, outputs=None, second=None, writes_again=False):
     """(loss, {"grad/…", "state/…"}, parameters without a gradient) of one forward and backward pass of `module`, which it changes; and
-    "state2/…" after the forward pass of another batch."""
+    "state2/…" after the forward pass of another batch (`writes_again`: and its backward pass, which writes state too)."""
     known, before = dict(module.named_parameters(remove_duplicate=False)), {n: b.detach().clone() for n, b in state_of(module).items()}
     hooks = []
     for name, layer in module.named_modules() if outputs is not None else ():
@@ -82,7 +92,9 @@ def _one_step(module, row, names, outputs=None, second=None):
     found = {key: (gradient.to_dense() if gradient.is_sparse else gradient).detach().cpu().clone() for key, gradient in found.items()}
     found.update({f"state/{name}": buffer for name, buffer in _changed(module, before).items()})
     if second is not None and any(key.startswith("state/") for key in found):
-        module(*second)
+        result = module(*second)
+        if writes_again:
+            result.backward()
         found.update({f"state2/{name}": buffer for name, buffer in _changed(module, before).items()})
     return float(loss.detach().double()), found, [n for n in names if known[n].grad is None]
 
@@ -98,13 +110,13 @@ def perturbed(module, seed):
     return module
 
 
-def _in_float64(module, row, names, second):
+def _in_float64(module, row, names, second, writes_again):
     """The same step in float64; nothing where the model has a type written down and so refuses."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
         wide = [r and tuple(t.double() if t.is_floating_point() else t for t in r) for r in (row, second)]
-        return _one_step(quiet(module).double(), wide[0], names, second=wide[1])
+        return _one_step(quiet(module).double(), wide[0], names, None, wide[1], writes_again)
     except Exception:  # noqa: BLE001  whatever a model does with a type that it does not expect
         return None
     finally:
@@ -128,14 +140,14 @@ def _tolerances(loss, found, others, wide):
     return max(ofLoss, 2e-6) if np.isfinite(ofLoss) else 2e-6, {key: value for key, value in tolerances.items() if np.isfinite(value)}
 
 
-def golden_of(module, parameters, rows, module_outputs):
+def golden_of(module, parameters, rows, module_outputs, writes_again=False):
     """(what capture.json says of it, arrays of golden.safetensors): loss of every batch at the captured parameters, and of the first one
-    gradients and what became of the buffers, in training mode, dropout switched off."""
+    gradients and what became of the buffers, in training mode, dropout switched off. `writes_again`: the backward pass writes state, too (checkpointed.py)."""
     names, second = [name for name, tensor in parameters if tensor.requires_grad], rows[1] if len(rows) > 1 else None
     outputs = {} if module_outputs else None
     seed = torch.get_rng_state()
-    with WithoutDropout() as mode:
-        loss, found, unused = _one_step(quiet(module), rows[0], names, outputs, second)
+    with dropout_off() as mode:
+        loss, found, unused = _one_step(quiet(module), rows[0], names, outputs, second, writes_again)
         drawn = not torch.equal(seed, torch.get_rng_state())
         inner = any(drops_inside(layer) for layer in module.modules())
         draws = "drawn" if drawn else "switched off" if mode.replaced or inner else "none"
@@ -143,8 +155,8 @@ def golden_of(module, parameters, rows, module_outputs):
         for row in rows[1:]:
             losses.append(float(quiet(module)(*row).detach().double()))
         several = 3 if sum(t.numel() for _, t in parameters) < LARGE else 1
-        others = [_one_step(perturbed(module, i), rows[0], names, second=second) for i in range(several)]
-        wide = _in_float64(module, rows[0], names, second) if several > 1 else None
+        others = [_one_step(perturbed(module, i), rows[0], names, None, second, writes_again) for i in range(several)]
+        wide = _in_float64(module, rows[0], names, second, writes_again) if several > 1 else None
     torch.set_rng_state(seed)
     loss_tolerance, tolerances = _tolerances(loss, found, others, wide)
     arrays = {key: array_of(value).copy() for key, value in {**found, **(outputs or {})}.items()}

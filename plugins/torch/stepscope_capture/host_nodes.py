@@ -149,7 +149,9 @@ _CONVERT = {"int": int, "bool": bool, "float": float}
 def torchscript_symbolic(name):
     """For torch.onnx.register_custom_op_symbolic."""
 
-    def symbolic(graph, *args):
+    def symbolic(graph, *args, _outputs=1):
+        if _outputs != 1:
+            raise CannotKeep(f"aten::{name}: a list of {_outputs} tensors as result")
         schema, arguments, inputs, traced = _traced_schema(name, args), [], [], []
         for argument, value, before in zip(schema.arguments, args, graph.original_node.inputs()):
             kind = str(argument.type)
@@ -163,7 +165,10 @@ def torchscript_symbolic(name):
                 inputs += parts
                 traced += before.node().inputs()
             else:
-                literal = _constant(value)
+                try:
+                    literal = _constant(value)
+                except CannotKeep as error:
+                    raise CannotKeep(f"aten::{name}, '{argument.name}': {error}; expected a constant, as the Python host takes it") from None
                 convert = _CONVERT.get(kind.removeprefix("Optional[").rstrip("]"))
                 arguments.append(_named(argument, _literal(convert(literal) if convert and literal is not None else literal)))
         results = []

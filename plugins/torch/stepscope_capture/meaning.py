@@ -415,11 +415,11 @@ def _place(t):
         return 0
 
 
-def changed_state(module, row):
-    """(names of buffers and parameters that a forward pass of a copy changes, what the pass returns)"""
+def changed_state(module, row, regions=None):
+    """(names of buffers and parameters that a forward pass of a copy changes, what the pass returns). `regions` (checkpointed.py): those that a step computes again."""
     probe = copied(module)
     statistics = _Statistics(probe)
-    names, result = _written_by(probe, row, statistics)
+    names, result = _written_by(probe, row, statistics, regions)
     written_out = statistics.written_out(probe)
     # A copy of the model that follows it (an average, a target) begins as its equal, and stays so for one pass.
     nudged = copied(module)
@@ -434,8 +434,8 @@ def changed_state(module, row):
     return [name for name in names if name in written_out or not _kept_by_norm(probe, name)], result
 
 
-def _written_by(probe, row, watch=None):
-    """(names of what a forward pass writes, what it returns); `watch`: a mode that sees the pass.
+def _written_by(probe, row, watch=None, regions=None):
+    """(names of what a forward pass writes, what it returns); `watch`: a mode that sees the pass; `regions`: as in changed_state.
 
     What is written in place counts although its contents stay the same this time: a flag that is set one day, a weight that
     is clipped once it is large.
@@ -445,7 +445,7 @@ def _written_by(probe, row, watch=None):
     versions = {name: t._version for name, t in state.items() if not t.is_inference()}
     random = torch.get_rng_state()
     try:
-        with watch or contextlib.nullcontext():
+        with watch or contextlib.nullcontext(), regions.found(state.values()) if regions else contextlib.nullcontext():
             result = probe(*row)
     finally:
         torch.set_rng_state(random)

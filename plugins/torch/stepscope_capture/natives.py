@@ -5,7 +5,7 @@
     Cholesky, TriangularSolve        linalg.cholesky, linalg.solve_triangular, cholesky_solve …
     Inverse                          linalg.inv, linalg.solve (domain com.microsoft)
     CtcLoss                          ctc_loss
-    compositions                     diff, cumprod, logdet, slogdet, dropout of channels, and those of diagonals.py
+    compositions                     diff, cumprod, logdet, slogdet, dropout of channels, grouped_mm, and those of diagonals.py
 """
 
 import math
@@ -225,7 +225,17 @@ def _scatter_reduce(make, x, dim, index, src, reduce, *, include_self=True):
     return result if include_self else torch.where(count > 0, result, x)
 
 
+def _grouped_mm(make, x, weights, offs=None, *, bias=None, out_dtype=None):
+    """Rows of x [rows, in], in groups that end at `offs`, by the matrix [in, out] of their group: each matrix by all rows, of which its own are taken."""
+    if offs is None or bias is not None or out_dtype is not None or x.dim() != 2 or weights.dim() != 3 or not _real(x, weights):
+        return NotImplemented
+    group = (torch.arange(x.shape[0]).unsqueeze(1) >= offs).sum(1, keepdim=True)
+    zero = torch.zeros((), dtype=x.dtype)
+    return sum(torch.where(group == i, x @ matrix, zero) for i, matrix in enumerate(weights.unbind(0)))
+
+
 NATIVES = {
+    **dict.fromkeys(("grouped_mm", "_grouped_mm", "grouped_mm_fallback"), _grouped_mm),  # the last one: transformers
     **diagonals.NATIVES,
     "cdist": cdist,
     "cumprod": cumprod,

@@ -8,6 +8,9 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from stepscope_capture.markers import apart
+from stepscope_capture.meaning import KeepMeaning
+
 
 # Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is (cdist: natives.py).
 def _pairwise_distance(a, b, p=2.0, eps=1e-6, keepdim=False):
@@ -50,11 +53,45 @@ def _lstm(original):
     return lstm
 
 
+def _sizes_of(data, batch_sizes):
+    """The sizes that the exporter can pair with packed `data`: those of the packing that it came from."""
+    return getattr(data, "stepscope_batch_sizes", batch_sizes)
+
+
+def _layers_apart(original):
+    """A stack of recurrent layers with dropout between them, layer by layer: the TorchScript exporter refuses it as one operator."""
+
+    def stack(first, second, *more):
+        packed = not isinstance(more[1], bool)  # data and batch sizes; else input and hx
+        second = _sizes_of(first, second) if packed else second
+        hx, weights, (bias, layers, dropout, training, bidirectional, *batch_first) = (more[0], more[1], more[2:]) if packed else (second, more[0], more[1:])
+        if not (dropout and training and layers > 1):
+            return original(first, second, *more)
+        directions = 2 if bidirectional else 1
+        each, x, hidden = len(weights) // layers, first, []
+        for layer in range(layers):
+            mine = slice(layer * directions, (layer + 1) * directions)
+            begins = [h[mine] for h in hx] if isinstance(hx, (tuple, list)) else hx[mine]
+            of_layer = (weights[layer * each : (layer + 1) * each], bias, 1, 0.0, training, bidirectional, *batch_first)
+            x, *ends = original(x, second, begins, *of_layer) if packed else original(x, begins, *of_layer)
+            hidden.append(ends)
+            if layer < layers - 1 and packed:  # that exporter takes nothing between packing and padding but the recurrence
+                padded, lengths = torch._VF._pad_packed_sequence(x, second, False, 0.0, second.size(0))
+                x, second = torch._VF._pack_padded_sequence(nn.functional.dropout(padded, dropout, True), lengths, False)
+            elif layer < layers - 1:
+                x = nn.functional.dropout(x, dropout, True)
+        if packed:
+            x.stepscope_batch_sizes = second  # the caller goes on with those that it gave
+        return (x, *(torch.cat(parts) for parts in zip(*hidden)))
+
+    return stack
+
+
 def _pad_packed(original):
     """The TorchScript exporter fills with zeros whatever the value."""
 
     def pad(data, batch_sizes, batch_first, padding_value, total_length):
-        padded, lengths = original(data, batch_sizes, batch_first, 0.0, total_length)
+        padded, lengths = original(data, _sizes_of(data, batch_sizes), batch_first, 0.0, total_length)
         if padding_value == 0:
             return padded, lengths
         # As floats, since the file has lengths of another type than the trace.
@@ -65,6 +102,18 @@ def _pad_packed(original):
         return torch.where(inside, padded, torch.full((), float(padding_value), dtype=padded.dtype)), lengths
 
     return pad
+
+
+def _pack_padded(original):
+    """With torch.export lengths are no numbers, and it fails later, on the first state."""
+
+    def pack(input, lengths, batch_first):
+        mode = KeepMeaning.tracing()
+        if mode is not None and mode.markers.symbolic:
+            raise RuntimeError('packed sequences: the dynamo exporter does not take them; exporter="torchscript" does')
+        return original(input, lengths, batch_first)
+
+    return pack
 
 
 def _fill_diagonal(original):
@@ -89,6 +138,18 @@ def both_branches():
     return mock.patch.object(torch, "cond", _cond)
 
 
+def _check_with(original):
+    """Of extents, which are tensors while TorchScript traces; newer torch takes nothing but a bool."""
+
+    def check(error_type, cond, message):
+        if isinstance(cond, torch.Tensor):
+            with apart():
+                cond = bool(cond)
+        return original(error_type, cond, message)
+
+    return check
+
+
 def _in_projection_packed(q, k, v, w, b=None):
     """Of nn.MultiheadAttention, without the view after which the TorchScript exporter writes extents down."""
     if q is k and k is v:
@@ -102,10 +163,14 @@ def exportable(any_extents=False):
     functions = [
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
-        (torch._VF, "lstm", _lstm(torch._VF.lstm)),
+        (torch._VF, "lstm", _layers_apart(_lstm(torch._VF.lstm))),
+        *((torch._VF, name, _layers_apart(getattr(torch._VF, name))) for name in ("gru", "rnn_tanh", "rnn_relu")),
+        (torch._VF, "_pack_padded_sequence", _pack_padded(torch._VF._pack_padded_sequence)),
         (torch._VF, "_pad_packed_sequence", _pad_packed(torch._VF._pad_packed_sequence)),
         (torch.Tensor, "fill_diagonal_", _fill_diagonal(torch.Tensor.fill_diagonal_)),
     ]
+    if hasattr(torch, "_check_with"):
+        functions.append((torch, "_check_with", _check_with(torch._check_with)))
     if any_extents:
         functions.append((nn.functional, "_in_projection_packed", _in_projection_packed))
     if hasattr(nn.functional, "_linear_cross_entropy_chunked_applies"):  # in chunks it is an operator of its own, with the numbers of the whole

@@ -27,7 +27,6 @@ OTHERWISE = {
     ("corrcoef", "dynamo"): ("not exported", "the exporter: a branch on the data inside of the operator"),
     ("cov", "dynamo"): ("not exported", "likewise"),
     ("masked_select", "dynamo"): ("not exported", "the exporter: an extent that depends on the data"),
-    ("nn.functional.gaussian_nll_loss", "dynamo"): ("not exported", "the exporter: a branch on the data inside of the operator"),
     ("tensor_split", "dynamo"): ("not exported", "the exporter: an extent that depends on the data"),
     **{(name, "dynamo"): ("not exported", "likewise") for name in ("linalg.lstsq", "linalg.lstsq.grad_oriented")},
     **{(name, "dynamo"): ("not exported", "the exporter has no check of errors of LAPACK") for name in ("linalg.lu_factor", "linalg.tensorinv", "linalg.tensorsolve")},

@@ -22,6 +22,7 @@ from prerequisites import EXPORTERS  # first
 import torch
 
 import architectures  # noqa: F401  into the table of meanings
+import everyday
 import habits  # noqa: F401
 import host_functions  # noqa: F401
 import practices
@@ -35,6 +36,7 @@ REFUSED = (  # with an error
     ("inference_block", "dynamo"),
     ("branch_on_data", "dynamo"),
     ("packed_and_filled", "dynamo"),
+    ("dropout_between_packed_layers", "dynamo"),
     ("bounds_of_clamp", "dynamo"),  # the exporter: clamp_ in place
     ("numbers_by_numpy", "dynamo"),
     *((name, "dynamo") for name in research.NEEDS_TORCHSCRIPT),
@@ -79,6 +81,9 @@ def check(stepscope, name, exporter, folder):
     torch.manual_seed(0)
     model, loss_fn, batches = MEANINGS[name]()
     capture(model, loss_fn, batches, folder, exporter=exporter)
+    if name in everyday.NATIVE:
+        kept = json.loads((folder / "capture.json").read_text()).get("host")
+        assert not kept, f"{kept}: kept for Python; expected operators of the engine"
     *lines, summary = verify(folder, steps=1, check=False, stepscope=stepscope)
     wrong = [f"{row['name']}: {row['reason']} {row['cause']}" for row in lines if row["verdict"] == "differs"]
     if name in ("branch_on_data", "numbers_by_numpy"):
@@ -112,6 +117,13 @@ def check_words():
             capture(*make(), folder, exporter=exporter)
             notes = json.loads((pathlib.Path(folder) / "capture.json").read_text())["notes"]
         assert any(words in note for note in notes), f"{name}: notes {notes}; expected {words}"
+    if "dynamo" in EXPORTERS:
+        try:
+            capture(*everyday.dropout_between_packed_layers(), tempfile.gettempdir() + "/never_written", exporter="dynamo")
+        except RuntimeError as error:
+            assert 'exporter="torchscript" does' in str(error), f"packed sequences: '{error}'"
+        else:
+            raise AssertionError("packed sequences: captured by dynamo")
     for name, (*arguments, words) in research.refused().items():
         for exporter in ("torchscript", "auto"):
             try:
