@@ -228,7 +228,7 @@ Result<NodeId> Builder::emitNode(const Node& forward, const std::vector<Predicat
 
 std::vector<Predicate> Builder::predicatesOf(ValueId value) const {
   const NodeId producer = graph_.value(value).producer;
-  return producer ? graph_.node(producer).predicates : std::vector<Predicate>{};
+  return producer ? graph_.node(producer).predicates.get() : std::vector<Predicate>{};
 }
 
 // The extents of a value, for the zeros that stand for its gradient; computed where the value is. Nothing where those of
@@ -325,7 +325,7 @@ Status Builder::differentiate(NodeId id) {
     const ValueId out = graph_.node(id).outputs[o];
     if (!out || !active_[at(out)] || at(out) >= contributions_.size() || contributions_[at(out)].empty()) continue;
     SS_ASSIGN(const ValueId gradient, gradientOf(out));
-    graph_.gradients.push_back({out, gradient});
+    graph_.gradients.edit().push_back({out, gradient});
     const Value& g = graph_.value(gradient);
     if (g.role == ValueRole::kNodeOutput && graph_.node(g.producer).phase == Phase::kBackward)
       graph_.renameValue(gradient, graph_.value(out).name + "_grad");
@@ -396,7 +396,7 @@ Result<GradientReport> Builder::build() {
   dropStandIns();
   for (const ValueId trained : request_.trained) {
     SS_ASSIGN(const ValueId gradient, gradientOf(trained));
-    if (gradient) graph_.gradients.push_back({trained, gradient});
+    if (gradient) graph_.gradients.edit().push_back({trained, gradient});
     if (gradient && graph_.value(gradient).role == ValueRole::kNodeOutput)
       graph_.renameValue(gradient, graph_.value(trained).name + "_grad");
     report.gradients.push_back(gradient);

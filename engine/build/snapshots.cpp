@@ -96,7 +96,7 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
   for (const ParameterChoice& choice : parameters) choices[choice.value.index] = &choice;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value({static_cast<std::int32_t>(i)});
-    if (!value.alive) continue;
+    if (!graph.alive(value.id)) continue;
     snapshot::Value& v = *out.add_values();
     v.set_id(value.id.index);
     v.set_name(toUtf8(value.name));

@@ -64,7 +64,7 @@ class Splicer {
   }
 
   void bringAlong(const Value& value) {
-    if (!value.alive || value.role == ValueRole::kNodeOutput || value.role == ValueRole::kInput) return;
+    if (!part_.alive(value.id) || value.role == ValueRole::kNodeOutput || value.role == ValueRole::kInput) return;
     const bool isState = !request_.constant && value.role != ValueRole::kConstant;
     const ValueId id = graph_.addValue(isState ? value.name : request_.prefix + value.name, value.type,
                                        isState ? value.role : ValueRole::kConstant);
@@ -92,7 +92,7 @@ class Splicer {
     made.origin = request_.origin ? request_.origin(node.name)
                                   : Origin{.kind = Origin::Kind::kRoot, .detail = InternedText(request_.prefix + node.name)};
     for (const Predicate& predicate : node.predicates)
-      made.predicates.push_back({placeOf(predicate.condition), predicate.expected});
+      made.predicates.edit().push_back({placeOf(predicate.condition), predicate.expected});
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i]) at(node.outputs[i]) = graph_.node(id).outputs[i];
     return inference_.inferNode(id);

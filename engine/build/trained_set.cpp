@@ -109,7 +109,7 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
   std::vector<ValueId> candidates;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value({static_cast<std::int32_t>(i)});
-    if (value.alive && value.role == ValueRole::kInitializer) candidates.push_back(value.id);
+    if (graph.alive(value.id) && value.role == ValueRole::kInitializer) candidates.push_back(value.id);
   }
   const std::vector<bool> reaches = reachesLoss(graph, loss, candidates, ops);
   std::vector<ParameterChoice> choices;

@@ -22,7 +22,7 @@ Interpreter::Interpreter(const Graph& graph, const Operators& operators, Backend
   values_.resize(graph_.valueCapacity());
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-    if (value.alive && value.data) values_[i] = value.data;
+    if (graph_.alive(value.id) && value.data) values_[i] = value.data;
   }
   for (std::size_t i = 0; i < values_.size(); ++i)
     if (values_[i]) inference_.setConstant({static_cast<std::int32_t>(i)}, values_[i]);

@@ -56,11 +56,13 @@ std::vector<NodeId>& Graph::mutableOrder() {
 }
 
 std::int32_t Graph::nodeNamed(std::string_view name) const {
-  return nodeNames_.find(name, [&](std::int32_t id) -> std::string_view { return node({id}).name; });
+  return nodeNames_.find(
+      name, [&](std::int32_t id) { return alive(NodeId{id}) ? std::string_view(node({id}).name) : std::string_view(); });
 }
 
 std::int32_t Graph::valueNamed(std::string_view name) const {
-  return valueNames_.find(name, [&](std::int32_t id) -> std::string_view { return value({id}).name; });
+  return valueNames_.find(
+      name, [&](std::int32_t id) { return alive(ValueId{id}) ? std::string_view(value({id}).name) : std::string_view(); });
 }
 
 std::string Graph::uniqueName(std::string wish, bool isValue) {
@@ -161,9 +163,19 @@ void Graph::swapOutputs(ValueId a, ValueId b) {
   }
 }
 
+namespace {
+
+void addTo(std::vector<bool>& set, std::int32_t index) {
+  const auto at = static_cast<std::size_t>(index);
+  if (at >= set.size()) set.resize(at + 1);
+  set[at] = true;
+}
+
+}  // namespace
+
 void Graph::removeValue(ValueId id) {
-  Value& gone = mutableValue(id);
-  if (!gone.alive) return;
+  if (!alive(id)) return;
+  const Value& gone = value(id);
   if (gone.producer) {
     std::vector<ValueId>& outputs = mutableNode(gone.producer).outputs;
     const auto place = static_cast<std::size_t>(gone.outputIndex);
@@ -172,19 +184,14 @@ void Graph::removeValue(ValueId id) {
       logChange(gone.producer);
     }
   }
-  gone.alive = false;
-  valueNames_.erase(gone.name, id.index);
+  addTo(goneValues_, id.index);
 }
 
+// Nodes, values and the tables of their names stay as they are: copies of the graph, which still have them, share those.
 void Graph::kill(NodeId id) {
-  Node& node = mutableNode(id);
-  node.alive = false;
-  for (const ValueId out : node.outputs)
-    if (out) {
-      mutableValue(out).alive = false;
-      valueNames_.erase(value(out).name, out.index);
-    }
-  nodeNames_.erase(node.name, id.index);
+  addTo(goneNodes_, id.index);
+  for (const ValueId out : node(id).outputs)
+    if (out) addTo(goneValues_, out.index);
   edits_.push_back({Edit::Kind::kRemoveNode, id, {}, {}, pass_});
 }
 
@@ -193,8 +200,8 @@ void Graph::removeNode(NodeId id) { removeNodes({id}); }
 void Graph::removeNodes(const std::vector<NodeId>& nodes) {
   if (nodes.empty()) return;
   for (const NodeId id : nodes)
-    if (node(id).alive) kill(id);
-  std::erase_if(mutableOrder(), [&](NodeId id) { return !node(id).alive; });
+    if (alive(id)) kill(id);
+  std::erase_if(mutableOrder(), [&](NodeId id) { return !alive(id); });
 }
 
 void Graph::replaceAllUses(ValueId from, ValueId to) { replaceAllUses({{from, to}}); }
@@ -231,7 +238,8 @@ void Graph::replaceAllUses(const std::unordered_map<ValueId, ValueId>& replaceme
     Node& reader = mutableNode(id);
     for (ValueId& in : reader.inputs)
       if (in) in = replaced(in);
-    for (Predicate& predicate : reader.predicates) predicate.condition = replaced(predicate.condition);
+    if (!reader.predicates.empty())
+      for (Predicate& predicate : reader.predicates.edit()) predicate.condition = replaced(predicate.condition);
   }
   for (ValueId& out : outputs_) out = replaced(out);
   for (StateUpdate& update : stateUpdates) update.next = replaced(update.next);
@@ -261,7 +269,7 @@ NodeId Graph::findNode(std::string_view name) const { return {nodeNamed(name)}; 
 void Graph::markImported() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = *values_[i];
-    const NodeId maker = value.alive ? value.producer : NodeId{};
+    const NodeId maker = alive(value.id) ? value.producer : NodeId{};
     if (value.madeBy == maker && value.madeAs == value.outputIndex) continue;
     Value& marked = mutableValue(value.id);
     marked.madeBy = maker;
@@ -283,8 +291,8 @@ void Graph::recordBirths() {
   births->first.reserve(nodes_.size() + 1);
   for (std::size_t i = births->ops.size(); i < nodes_.size(); ++i) {
     const Node& node = this->node({static_cast<std::int32_t>(i)});
-    births->ops.push_back(node.alive ? InternedText(node.op) : InternedText());
-    if (node.alive) births->inputs.insert(births->inputs.end(), node.inputs.begin(), node.inputs.end());
+    births->ops.push_back(alive(node.id) ? InternedText(node.op) : InternedText());
+    if (alive(node.id)) births->inputs.insert(births->inputs.end(), node.inputs.begin(), node.inputs.end());
     births->first.push_back(static_cast<std::uint32_t>(births->inputs.size()));
   }
   births_ = std::move(births);

@@ -1,6 +1,6 @@
 // The one graph of a training step: a value type. Copies share nodes, values and the edit log until one of them is changed
 // there (copy on write), and tensor contents, which are immutable. Nodes and values live in vectors indexed by id; removed
-// ones stay as tombstones so ids keep their meaning.
+// ones stay there as they were, and alive() is false of them, so that ids keep their meaning.
 //
 // References: what node() and value() give stays valid while the graph grows, but mutableNode() and mutableValue() may put a
 // copy in place of a node that is shared. A reference taken before shows the node as it was; take it anew after the change.
@@ -28,6 +28,7 @@
 #include "engine/ir/provenance.h"
 #include "engine/ir/rare.h"
 #include "engine/ir/shared_blocks.h"
+#include "engine/ir/shared_vector.h"
 #include "engine/ir/use_table.h"
 #include "kernels/attributes.h"
 #include "kernels/layout.h"
@@ -63,16 +64,15 @@ enum class ValueRole : std::uint8_t {
 
 struct Value {
   ValueId id;
+  ValueRole role = ValueRole::kNodeOutput;
+  Layout layout = Layout::kPlain;  // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
   std::string name;
   ValueType type;
-  ValueRole role = ValueRole::kNodeOutput;
   NodeId producer;      // for kNodeOutput
   int outputIndex = 0;  // which output of the producer
   NodeId madeBy;        // the node that made it first, and as which output; passes do not change them
   int madeAs = 0;
   std::shared_ptr<const Tensor> data;  // for kInitializer, kState, kConstant; null while weights are not materialised
-  Layout layout = Layout::kPlain;      // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
-  bool alive = true;
 };
 
 // A node whose predicate list is not empty runs only when every (value, expected) holds; see ops/README.md "If".
@@ -84,10 +84,10 @@ struct Predicate {
 
 struct Node {
   NodeId id;
+  int sinceVersion = 0;  // opset version that the node is written in (after `raise_opset`: kInternalOpset)
   std::string name;
   std::string domain;  // "" = ai.onnx
   std::string op;
-  int sinceVersion = 0;  // opset version that the node is written in (after `raise_opset`: kInternalOpset)
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  // invalid id = an omitted optional output
   Attributes attrs;
@@ -97,8 +97,7 @@ struct Node {
   Phase phase = Phase::kForward;
   Provenance provenance;
   Origin origin;
-  std::vector<Predicate> predicates;
-  bool alive = true;
+  Rare<std::vector<Predicate>> predicates;
 
   ValueId input(std::size_t i) const { return i < inputs.size() ? inputs[i] : ValueId{}; }
   ValueId output(std::size_t i) const { return i < outputs.size() ? outputs[i] : ValueId{}; }
@@ -123,7 +122,7 @@ class Graph {
   std::string name;
   std::map<std::string, int> opsets;      // domain → version the file was written in
   std::vector<StateUpdate> stateUpdates;  // roots, like the graph outputs
-  std::vector<ValueGradient> gradients;   // that phase gradient found; `gradient` as it was then, see KeyIndex
+  SharedVector<ValueGradient> gradients;  // that phase gradient found; `gradient` as it was then, see KeyIndex
 
   // --- building. Names that are taken get a suffix "_1", "_2" …; an empty name is made from the op.
   ValueId addValue(std::string name, ValueType type, ValueRole role);
@@ -152,6 +151,9 @@ class Graph {
   // --- reading
   const Node& node(NodeId id) const { return *nodes_[static_cast<std::size_t>(id.index)]; }
   const Value& value(ValueId id) const { return *values_[static_cast<std::size_t>(id.index)]; }
+  // Whether it was not removed.
+  bool alive(NodeId id) const { return !isIn(goneNodes_, id.index); }
+  bool alive(ValueId id) const { return !isIn(goneValues_, id.index); }
   // Of this graph alone, see "References" above.
   Node& mutableNode(NodeId id);
   Value& mutableValue(ValueId id);
@@ -195,12 +197,16 @@ class Graph {
   std::int32_t nodeNamed(std::string_view name) const;
   std::int32_t valueNamed(std::string_view name) const;
   void kill(NodeId id);  // everything of removeNode but the order
+  static bool isIn(const std::vector<bool>& set, std::int32_t index) {
+    return static_cast<std::size_t>(index) < set.size() && set[static_cast<std::size_t>(index)];
+  }
 
   std::vector<NodeId>& mutableOrder();
 
   SharedBlocks<std::shared_ptr<Node>> nodes_;    // shared with copies of the graph until changed
   SharedBlocks<std::shared_ptr<Value>> values_;  // likewise
   std::shared_ptr<std::vector<NodeId>> order_;   // likewise; null: empty
+  std::vector<bool> goneNodes_, goneValues_;     // by id; what is behind the end is alive
   std::vector<ValueId> inputs_, outputs_;
   NameTable nodeNames_, valueNames_;
   SuffixTable suffixes_;

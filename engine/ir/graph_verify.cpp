@@ -16,7 +16,7 @@ class Verifier {
   std::vector<std::string> run() {
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
       const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-      if (value.alive && value.role != ValueRole::kNodeOutput) made_[i] = true;
+      if (graph_.alive(value.id) && value.role != ValueRole::kNodeOutput) made_[i] = true;
     }
     nodes();
     values();
@@ -33,7 +33,7 @@ class Verifier {
   void reads(const Node& node, ValueId in, const char* what) {
     if (!known(in))
       add(node.label() + ": " + what + " is " + name(in));
-    else if (!graph_.value(in).alive)
+    else if (!graph_.alive(in))
       add(node.label() + ": " + what + " " + name(in) + " was removed");
     else if (!made_[at(in)])
       add(node.label() + ": " + what + " " + name(in) + " is not computed before it");
@@ -44,7 +44,7 @@ class Verifier {
     if (!known(out)) return add(node.label() + ": output " + std::to_string(index) + " is " + name(out));
     const Value& value = graph_.value(out);
     const std::string label = node.label() + ": output " + name(out);
-    if (!value.alive) add(label + " was removed");
+    if (!graph_.alive(out)) add(label + " was removed");
     if (value.role != ValueRole::kNodeOutput) add(label + " is an input, a constant or state; expected a result");
     if (made_[at(out)])
       add(label + " is made twice");
@@ -67,7 +67,7 @@ class Verifier {
       }
       listed[at(id)] = true;
       if (node.id != id) add(node.label() + ": bears another id than its place");
-      if (!node.alive) add(node.label() + ": removed but still in the order");
+      if (!graph_.alive(id)) add(node.label() + ": removed but still in the order");
       for (const ValueId in : node.inputs)
         if (in) reads(node, in, "input");
       for (const Predicate& predicate : node.predicates) reads(node, predicate.condition, "predicate");
@@ -80,7 +80,7 @@ class Verifier {
     }
     for (std::size_t i = 0; i < graph_.nodeCapacity(); ++i) {
       const Node& node = graph_.node({static_cast<std::int32_t>(i)});
-      if (!node.alive) continue;
+      if (!graph_.alive(node.id)) continue;
       if (!listed[i]) add(node.label() + ": not in the order");
       if (graph_.findNode(node.name) != node.id) add(node.label() + ": not found by its name; expected names to be unique");
     }
@@ -89,13 +89,13 @@ class Verifier {
   void values() {
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
       const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-      if (!value.alive) continue;
+      if (!graph_.alive(value.id)) continue;
       if (graph_.findValue(value.name) != value.id)
         add("value '" + value.name + "': not found by its name; expected names to be unique");
       if (value.role != ValueRole::kNodeOutput && value.producer)
         add("value '" + value.name + "': has a producer; expected none of an input, a constant or state");
       if (value.role != ValueRole::kNodeOutput || !value.producer) continue;
-      const bool there = at(value.producer) < graph_.nodeCapacity() && graph_.node(value.producer).alive;
+      const bool there = at(value.producer) < graph_.nodeCapacity() && graph_.alive(value.producer);
       if (!there)
         add("value '" + value.name + "': its producer was removed");
       else if (graph_.node(value.producer).output(static_cast<std::size_t>(value.outputIndex)) != value.id)
@@ -105,17 +105,16 @@ class Verifier {
 
   void ends() {
     for (const ValueId in : graph_.inputs())
-      if (!known(in) || !graph_.value(in).alive) add("graph input " + name(in) + " was removed");
+      if (!known(in) || !graph_.alive(in)) add("graph input " + name(in) + " was removed");
     for (const ValueId out : graph_.outputs())
-      if (!known(out) || !made_[at(out)] || !graph_.value(out).alive)
-        add("graph output " + name(out) + " is made by no node");
+      if (!known(out) || !made_[at(out)] || !graph_.alive(out)) add("graph output " + name(out) + " is made by no node");
   }
 
   void stateUpdates() {
     std::unordered_set<ValueId> written;
     for (const StateUpdate& update : graph_.stateUpdates) {
       const std::string label = "state update of " + name(update.state);
-      if (!known(update.state) || !graph_.value(update.state).alive) {
+      if (!known(update.state) || !graph_.alive(update.state)) {
         add(label + ": the state was removed");
         continue;
       }
@@ -123,7 +122,7 @@ class Verifier {
       if (state.role != ValueRole::kInitializer && state.role != ValueRole::kState)
         add(label + ": it is no state; expected an initializer or a state value");
       if (!written.insert(update.state).second) add(label + ": written twice");
-      if (!known(update.next) || !graph_.value(update.next).alive || !made_[at(update.next)]) {
+      if (!known(update.next) || !graph_.alive(update.next) || !made_[at(update.next)]) {
         add(label + ": its next contents " + name(update.next) + " are made by no node");
         continue;
       }

@@ -159,7 +159,7 @@ struct KeyIndex::Impl {
 
   void nameState(const Value& value) {
     if (value.role == ValueRole::kNodeOutput) return;
-    if (lineage.imported(value.id) || (value.alive && value.role != ValueRole::kConstant))
+    if (lineage.imported(value.id) || (graph.alive(value.id) && value.role != ValueRole::kConstant))
       setValue(value.id, ValueKey::named(value.name));
   }
 
@@ -208,7 +208,7 @@ struct KeyIndex::Impl {
     valueTable.finish(valueKey.size());
   }
 
-  NodeId live(NodeId id) const { return id && graph.node(id).alive ? id : NodeId{}; }
+  NodeId live(NodeId id) const { return id && graph.alive(id) ? id : NodeId{}; }
 
   // The node that was made to compute the key, whatever became of it.
   NodeId made(const NodeKey& key) const {
@@ -232,7 +232,7 @@ struct KeyIndex::Impl {
   std::string whyNot(NodeId node) const {
     for (const ValueId out : lineage.outputsOf(node)) {
       const Value& now = graph.value(lineage.now(out));
-      if (!now.alive || now.role == ValueRole::kNodeOutput) continue;
+      if (!graph.alive(now.id) || now.role == ValueRole::kNodeOutput) continue;
       return now.role == ValueRole::kConstant
                  ? fmt::format("constant '{}' since {}", now.name, lineage.replacedBy(out))
                  : fmt::format("the same as '{}', left out by {}", now.name, lineage.replacedBy(out));
@@ -240,7 +240,7 @@ struct KeyIndex::Impl {
     if (const auto carrier = lineage.carrier(node); carrier.node)
       return fmt::format("fused into {} by {}", graph.node(carrier.node).label(), carrier.pass);
     NodeId gone = lineage.home(node);
-    if (!gone || graph.node(gone).alive) gone = node;
+    if (!gone || graph.alive(gone)) gone = node;
     const std::string_view pass = lineage.removedBy(gone);
     if (pass == "attach loss") return "not needed for the loss: removed by attach loss";
     return fmt::format("removed by {}: nothing that is left reads it", pass);
@@ -276,13 +276,13 @@ ValueId KeyIndex::find(const ValueKey& key) const {
   const ValueId made = impl_->made(key);
   if (!made) return {};
   const ValueId now = impl_->lineage.now(made);
-  return impl_->graph.value(now).alive ? now : ValueId{};
+  return impl_->graph.alive(now) ? now : ValueId{};
 }
 
 NodeKey KeyIndex::keyOf(NodeId node) const { return impl_->live(node) ? impl_->nodeTable.first(node.index) : NodeKey{}; }
 
 ValueKey KeyIndex::keyOf(ValueId value) const {
-  return value && impl_->graph.value(value).alive ? impl_->valueTable.first(value.index) : ValueKey{};
+  return value && impl_->graph.alive(value) ? impl_->valueTable.first(value.index) : ValueKey{};
 }
 
 std::vector<NodeKey> KeyIndex::keysOf(NodeId node) const {
@@ -294,7 +294,7 @@ std::vector<NodeKey> KeyIndex::keysOf(NodeId node) const {
 
 std::vector<ValueKey> KeyIndex::keysOf(ValueId value) const {
   std::vector<ValueKey> keys;
-  if (value && impl_->graph.value(value).alive)
+  if (value && impl_->graph.alive(value))
     for (const auto& row : impl_->valueTable.of(value.index)) keys.push_back(row.key);
   return keys;
 }

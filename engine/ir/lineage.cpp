@@ -84,7 +84,7 @@ bool Lineage::imported(NodeId node) const {
 bool Lineage::imported(ValueId id) const {
   if (!id || at(id) >= graph_.births().importedValues) return false;
   const Value& value = graph_.value(id);
-  return value.role == ValueRole::kNodeOutput ? value.madeBy.valid() : value.alive;
+  return value.role == ValueRole::kNodeOutput ? value.madeBy.valid() : graph_.alive(id);
 }
 
 std::span<const ValueId> Lineage::outputsOf(NodeId node) const {
@@ -92,7 +92,7 @@ std::span<const ValueId> Lineage::outputsOf(NodeId node) const {
 }
 
 ValueId Lineage::now(ValueId value) const {
-  for (int i = 0; i < kLongestChain && !graph_.value(value).alive && instead_[at(value)]; ++i) value = instead_[at(value)];
+  for (int i = 0; i < kLongestChain && !graph_.alive(value) && instead_[at(value)]; ++i) value = instead_[at(value)];
   return value;
 }
 
@@ -103,9 +103,7 @@ ValueId Lineage::last(ValueId value) const {
 
 std::string_view Lineage::replacedBy(ValueId value) const { return insteadBy_[at(value)]; }
 std::string_view Lineage::addedBy(NodeId node) const { return added_[at(node)]; }
-std::string_view Lineage::removedBy(NodeId node) const {
-  return graph_.node(node).alive ? std::string_view() : gone_[at(node)];
-}
+std::string_view Lineage::removedBy(NodeId node) const { return graph_.alive(node) ? std::string_view() : gone_[at(node)]; }
 
 std::string_view Lineage::mergedBy(ValueId value) const {
   const auto it = merged_.find(value);
@@ -116,9 +114,9 @@ NodeId Lineage::home(NodeId node) const {
   const auto outputs = outputsOf(node);
   if (outputs.empty()) return node;
   for (const ValueId out : outputs)
-    if (graph_.node(node).alive && graph_.value(out).alive && graph_.value(out).producer == node) return node;
+    if (graph_.alive(node) && graph_.alive(out) && graph_.value(out).producer == node) return node;
   for (const ValueId out : outputs)
-    if (const Value& value = graph_.value(now(out)); value.alive) return value.producer;
+    if (const ValueId last = now(out); graph_.alive(last)) return graph_.value(last).producer;
   return graph_.value(now(outputs.front())).producer;
 }
 
@@ -158,8 +156,8 @@ Lineage::Carrier Lineage::carrier(NodeId node) const { return carrier(node, 0); 
 Lineage::Carrier Lineage::carrier(NodeId node, int depth) const {
   const NodeId here = home(node);
   if (!here || depth > kLongestChain) return {};
-  if (graph_.node(here).alive) return {here, graph_.node(here).provenance.pass.view()};
-  if (graph_.node(node).alive) return {node, graph_.node(node).provenance.pass.view()};
+  if (graph_.alive(here)) return {here, graph_.node(here).provenance.pass.view()};
+  if (graph_.alive(node)) return {node, graph_.node(node).provenance.pass.view()};
   if (here != node) return carrier(here, depth + 1);
   const std::string_view pass = removedBy(node);
   const Readers& readers = this->readers();
@@ -167,7 +165,7 @@ Lineage::Carrier Lineage::carrier(NodeId node, int depth) const {
     return std::binary_search(readers.touched.begin(), readers.touched.end(), std::pair{id, pass});
   };
   const auto through = [&](NodeId id) -> Carrier {
-    if (graph_.node(id).alive) return {id, pass};
+    if (graph_.alive(id)) return {id, pass};
     return {carrier(id, depth + 1).node, pass};
   };
   // Along what read it, through nodes that the same pass removed, to one that the pass changed.
@@ -182,7 +180,7 @@ Lineage::Carrier Lineage::carrier(NodeId node, int depth) const {
         if (!seen.insert(reader).second) continue;
         if (touched(reader)) {
           if (const Carrier found = through(reader); found.node) return found;
-        } else if (!graph_.node(reader).alive && removedBy(reader) == pass) {
+        } else if (!graph_.alive(reader) && removedBy(reader) == pass) {
           open.push_back(reader);
         }
       }

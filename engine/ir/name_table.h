@@ -16,7 +16,8 @@ class NameTable {
  public:
   std::size_t size() const { return live_; }
 
-  // The id that bears `name`, -1 for none. `nameOf(id)` gives the name of an id that was inserted and not erased.
+  // The id that bears `name`, -1 for none. `nameOf(id)` gives the name of an id that was inserted and not erased; nothing
+  // for one that has none any more.
   template <typename NameOf>
   std::int32_t find(std::string_view name, NameOf&& nameOf) const {
     if (slots_.empty()) return kEmpty;

@@ -1,6 +1,7 @@
 // A member that few objects of its kind have: a pointer until somebody puts something into it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -40,6 +41,7 @@ class Rare {
   auto size() const { return get().size(); }
   auto begin() const { return get().begin(); }
   auto end() const { return get().end(); }
+  const auto& operator[](std::size_t i) const { return get()[i]; }  // of a vector
   template <typename Key>
   auto find(const Key& key) const {
     return get().find(key);

@@ -81,7 +81,8 @@ std::string twin(const Graph& graph, std::string_view name) {
   if (!id || !graph.value(id).data || oneNumber(*graph.value(id).data)) return {};
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& other = graph.value({static_cast<std::int32_t>(i)});
-    if (other.alive && other.id != id && other.role == ValueRole::kInitializer && sameContents(graph, id, other.id))
+    if (graph.alive(other.id) && other.id != id && other.role == ValueRole::kInitializer &&
+        sameContents(graph, id, other.id))
       return other.name;
   }
   return {};

@@ -54,7 +54,7 @@ std::set<std::int32_t> originsOf(const Graph& graph, NodeId id, const Graph& pla
     open.pop_back();
     if (!at || !seen.insert(at.index).second || static_cast<std::size_t>(at.index) >= graph.nodeCapacity()) continue;
     const Node& node = graph.node(at);
-    const bool known = static_cast<std::size_t>(at.index) < plain.nodeCapacity() && plain.node(at).alive;
+    const bool known = static_cast<std::size_t>(at.index) < plain.nodeCapacity() && plain.alive(at);
     if (known && !isOp(plain.node(at), "Cast")) {
       found.insert(at.index);
     } else if (node.provenance.forward && node.provenance.forward != at) {

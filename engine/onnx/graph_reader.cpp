@@ -367,7 +367,7 @@ class GraphReader {
         node.inputs.push_back(name.empty() ? ValueId{} : names_.at(name).value);
       for (const auto& predicate : parsed_[index].predicates) {
         const auto it = names_.find(predicate.condition);
-        if (it != names_.end()) node.predicates.push_back({it->second.value, predicate.expected});
+        if (it != names_.end()) node.predicates.edit().push_back({it->second.value, predicate.expected});
       }
     }
     graph_->setOrder(std::move(order));

@@ -48,7 +48,7 @@ Result<std::shared_ptr<const Graph>> rebindSubgraph(const Graph& source, const B
   Binding inner{binding.call, binding.function, binding.names};
   for (std::size_t i = 0; i < source.valueCapacity(); ++i) {
     const Value& value = source.value(ValueId{static_cast<std::int32_t>(i)});
-    if (!value.alive || value.role == ValueRole::kNodeOutput) {
+    if (!source.alive(value.id) || value.role == ValueRole::kNodeOutput) {
       inner.names.erase(value.name);
       continue;
     }

@@ -21,7 +21,7 @@ bool allEqual(const Tensor& tensor) {
 }
 
 bool suspicious(const Value& value) {
-  if (!value.alive || value.role != ValueRole::kInitializer || !isFloating(value.type.dtype)) return false;
+  if (value.role != ValueRole::kInitializer || !isFloating(value.type.dtype)) return false;
   if (!value.type.shape || value.type.shape->empty()) return false;
   return value.data ? allEqual(*value.data) : value.type.shape->size() == 1;
 }

@@ -38,8 +38,8 @@ std::size_t formalInputs(const Node& node, const Graph& subgraph) {
   return hasFormals ? std::min(node.inputs.size(), subgraph.inputs().size()) : 0;
 }
 
-bool isStored(const Value& value) {
-  return value.alive &&
+bool isStored(const Graph& graph, const Value& value) {
+  return graph.alive(value.id) &&
          (value.role == ValueRole::kInitializer || value.role == ValueRole::kState || value.role == ValueRole::kConstant);
 }
 
@@ -47,7 +47,7 @@ std::int64_t weightBytes(const Graph& graph) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value(ValueId{static_cast<std::int32_t>(i)});
-    if (isStored(value) && value.data) total += static_cast<std::int64_t>(value.data->bytes());
+    if (isStored(graph, value) && value.data) total += static_cast<std::int64_t>(value.data->bytes());
   }
   return total;
 }
@@ -97,12 +97,12 @@ class Writer {
     for (const ValueId output : graph.outputs()) writeInfo(graph.value(output), *proto.add_output());
     for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
       const Value& value = graph.value(ValueId{static_cast<std::int32_t>(i)});
-      if (isStored(value))
+      if (isStored(graph, value))
         SS_TRY(writeInitializer(value, *proto.add_initializer()));
-      else if (isMain && value.alive && value.role == ValueRole::kInput &&
+      else if (isMain && graph.alive(value.id) && value.role == ValueRole::kInput &&
                std::find(graph.inputs().begin(), graph.inputs().end(), value.id) == graph.inputs().end())
         writeInfo(value, *proto.add_input());
-      else if (value.alive && value.role == ValueRole::kNodeOutput && value.type.dtype != DType::kUndefined &&
+      else if (graph.alive(value.id) && value.role == ValueRole::kNodeOutput && value.type.dtype != DType::kUndefined &&
                std::find(graph.outputs().begin(), graph.outputs().end(), value.id) == graph.outputs().end())
         writeInfo(value, *proto.add_value_info());
     }
@@ -195,7 +195,7 @@ class Writer {
     addEntry(entries, kCapacityKey, std::to_string(graph.nodeCapacity()));
     for (std::size_t i = 0; i < graph.nodeCapacity(); ++i) {
       const Node& node = graph.node(NodeId{static_cast<std::int32_t>(i)});
-      if (node.alive) continue;
+      if (graph.alive(node.id)) continue;
       onnx::NodeProto proto;
       Node plain = node;
       plain.predicates.clear();  // their conditions may be gone

@@ -44,12 +44,12 @@ class LayoutAssigner {
     for (auto& [root, group] : groups_) decide(group);
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
       const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-      const auto group = value.alive && refusal_[i].empty() ? groups_.find(root(i)) : groups_.end();
+      const auto group = graph_.alive(value.id) && refusal_[i].empty() ? groups_.find(root(i)) : groups_.end();
       if (group != groups_.end()) group->second.bfloat16 &= value.type.dtype == DType::kBF16;
     }
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
       const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-      if (!value.alive || !refusal_[i].empty()) continue;
+      if (!graph_.alive(value.id) || !refusal_[i].empty()) continue;
       const auto group = groups_.find(root(i));
       if (group == groups_.end() || !group->second.refusal.empty()) continue;
       graph_.mutableValue(value.id).layout = group->second.bfloat16 ? Layout::kChannelsLast : Layout::kChannels16;
@@ -76,7 +76,7 @@ class LayoutAssigner {
     for (const StateUpdate& update : graph_.stateUpdates) next[at(update.next)] = true;
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
       const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-      if (!value.alive) continue;
+      if (!graph_.alive(value.id)) continue;
       const auto dims = dimsOf(value.id);
       if (value.role != ValueRole::kNodeOutput)
         refusal_[i] = "not computed by the step: an input, a constant or state";

@@ -47,7 +47,8 @@ Status eliminateCommonSubexpressions(Graph& graph, PassContext& context) {
   std::unordered_map<std::string, ValueId> constants;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value({static_cast<std::int32_t>(i)});
-    if (!value.alive || value.role != ValueRole::kConstant || !value.data || value.type.dtype == DType::kString) continue;
+    if (!graph.alive(value.id) || value.role != ValueRole::kConstant || !value.data || value.type.dtype == DType::kString)
+      continue;
     if (value.data->bytes() > kLargestConstant) continue;
     std::string key = fmt::format("{}{}:", dtypeName(value.data->dtype()), dimsText(value.data->dims()));
     key.append(static_cast<const char*>(value.data->data()), value.data->bytes());

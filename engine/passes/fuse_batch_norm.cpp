@@ -45,7 +45,7 @@ class Fuser {
     const NodeId producer = id ? graph_.value(id).producer : NodeId{};
     if (!producer) return nullptr;
     const Node& node = graph_.node(producer);
-    return node.alive && node.domain == domain && node.op == op ? &node : nullptr;
+    return graph_.alive(producer) && node.domain == domain && node.op == op ? &node : nullptr;
   }
   // Who besides node `reader` needs the value; empty when nobody does.
   std::string readElsewhere(ValueId id, NodeId reader) const {
@@ -112,8 +112,8 @@ class Fuser {
     bool others = kept_[at(g)];
     for (const Use& use : uses_[at(g)]) {
       const Node& reader = graph_.node(use.node);
-      const bool takes =
-          reader.alive && reader.domain == kInternalDomain && reader.op == "BatchNormalizationGrad" && use.input == 0;
+      const bool takes = graph_.alive(use.node) && reader.domain == kInternalDomain &&
+                         reader.op == "BatchNormalizationGrad" && use.input == 0;
       if (takes && (!norm || place_[at(use.node)] < place_[at(norm->id)])) {
         others |= norm != nullptr;
         norm = &reader;

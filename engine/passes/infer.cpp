@@ -61,10 +61,10 @@ class InferShapeContext final : public ShapeContext {
 Inference::Inference(Graph& graph, const Operators& operators, InferOptions options)
     : graph_(&graph), operators_(&operators), options_(options) {}
 
-Inference::Facts& Inference::facts(ValueId id) {
-  const auto index = static_cast<std::size_t>(id.index);
-  if (facts_.size() <= index) facts_.resize(std::max(graph_->valueCapacity(), index + 1));
-  return facts_[index];
+const Inference::Facts& Inference::knownFacts(ValueId id) const {
+  static const Facts none;
+  const auto it = facts_.find(id);
+  return it == facts_.end() ? none : it->second;
 }
 
 // A value that other graphs share is left to them where nothing new was found out.
@@ -83,8 +83,7 @@ std::shared_ptr<const Tensor> Inference::sharedConstant(ValueId id) const {
   if (value.role == ValueRole::kConstant) return value.data;
   if (value.role == ValueRole::kInitializer)
     return isFloating(value.type.dtype) || isWritten(*graph_, id) ? nullptr : value.data;
-  const auto index = static_cast<std::size_t>(id.index);
-  return index < facts_.size() ? facts_[index].constant : nullptr;
+  return knownFacts(id).constant;
 }
 
 const Tensor* Inference::constant(ValueId id) const { return sharedConstant(id).get(); }
@@ -97,9 +96,8 @@ const Tensor* Inference::shapeConstant(ValueId id) const {
 }
 
 std::optional<Contents> Inference::contents(ValueId id) const {
-  const auto index = static_cast<std::size_t>(id.index);
-  if (index < facts_.size() && facts_[index].contents) {
-    Contents resolved = *facts_[index].contents;
+  if (const std::optional<Contents>& known = knownFacts(id).contents) {
+    Contents resolved = *known;
     for (Dim& dim : resolved) dim = resolve(dim);
     return resolved;
   }
@@ -198,7 +196,7 @@ Status Inference::inferNode(NodeId id) {
     return {};
   }
   for (const ValueId out : node.outputs)
-    if (out) facts(out) = {};
+    if (out) facts_.erase(out);
   // Nothing follows from a value of which nothing is known: what a loop gives before it is unrolled, or an unknown op.
   for (const ValueId in : node.inputs) {
     if (!in) continue;
@@ -232,8 +230,8 @@ Status Inference::evaluate(const Node& node) {
   }
   // Contents that came out as numbers are a constant, whatever the inputs were.
   for (const ValueId out : node.outputs) {
-    if (!out || !facts(out).contents) continue;
-    const auto numbers = knownDims(*facts(out).contents);
+    if (!out || !knownFacts(out).contents) continue;
+    const auto numbers = knownDims(*knownFacts(out).contents);
     const ValueType& type = graph_->value(out).type;
     if (!numbers || !type.shape || type.shape->size() > 1 || !holdsInts(type)) continue;
     Tensor tensor(type.dtype, type.shape->empty() ? Dims{} : Dims{static_cast<std::int64_t>(numbers->size())});
@@ -242,7 +240,7 @@ Status Inference::evaluate(const Node& node) {
         convertTensor(Tensor::of<std::int64_t>(tensor.dims(), std::span<const std::int64_t>(*numbers)).view(), type.dtype);
     facts(out).constant = std::make_shared<const Tensor>(std::move(tensor));
   }
-  if (node.output(0) && facts(node.output(0)).constant && node.outputs.size() == 1) return {};
+  if (node.output(0) && knownFacts(node.output(0)).constant && node.outputs.size() == 1) return {};
 
   KernelSpec spec;
   spec.domain = node.domain;
@@ -318,7 +316,7 @@ Status Inference::evaluate(const Node& node) {
 }
 
 Status Inference::run() {
-  facts_.assign(graph_->valueCapacity(), {});
+  facts_.clear();
   for (const NodeId id : graph_->order()) SS_TRY(inferNode(id));
   applySubstitutions();
   inferred_ = graph_->version();

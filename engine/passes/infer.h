@@ -66,7 +66,8 @@ class Inference {
     std::shared_ptr<const Tensor> constant;
     std::optional<Contents> contents;
   };
-  Facts& facts(ValueId id);
+  Facts& facts(ValueId id) { return facts_[id]; }
+  const Facts& knownFacts(ValueId id) const;  // nothing in them where nothing is known
   void setType(ValueId id, ValueType type);
   Status evaluate(const Node& node);  // computes outputs whose inputs are all constant
   void applyDeclared(const Node& node);
@@ -76,7 +77,7 @@ class Inference {
   Graph* graph_;
   const Operators* operators_;
   InferOptions options_;
-  std::vector<Facts> facts_;
+  std::unordered_map<ValueId, Facts> facts_;  // of the few values that have any
   std::map<std::string, Dim> substitutions_;
   std::optional<std::uint64_t> inferred_;  // version of the graph when run() ended
 };

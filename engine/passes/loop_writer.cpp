@@ -143,7 +143,7 @@ std::string LoopWriter::roomHint() const {
 ValueId LoopWriter::emit(const char* op, std::vector<ValueId> inputs, Attributes attributes, std::string_view domain) {
   const ValueId result = emitBeside(graph_, loop_, op, std::move(inputs), std::move(attributes), domain);
   Node& made = graph_.mutableNode(graph_.value(result).producer);
-  made.predicates.insert(made.predicates.end(), predicates_.begin(), predicates_.end());
+  if (!predicates_.empty()) made.predicates.edit().insert(made.predicates.end(), predicates_.begin(), predicates_.end());
   order_.push_back(made.id);
   return result;
 }
@@ -173,7 +173,7 @@ Result<std::vector<ValueId>> LoopWriter::copyBody(const Graph& inner, const std:
   const auto adopt = [this](Node& made) {
     made.phase = node().phase;
     made.predicates = node().predicates;
-    made.predicates.insert(made.predicates.end(), predicates_.begin(), predicates_.end());
+    if (!predicates_.empty()) made.predicates.edit().insert(made.predicates.end(), predicates_.begin(), predicates_.end());
     made.provenance.sources = {loop_};
     made.provenance.pass = graph_.pass();
     if (made.provenance.modulePath.empty()) {

@@ -183,7 +183,7 @@ class Lowering {
       }
       // A nested If was replaced by Selects under the same names.
       for (std::size_t o = 0; o < source.outputs.size(); ++o)
-        if (source.outputs[o] && !graph_.value(map[source.outputs[o]]).alive) {
+        if (source.outputs[o] && !graph_.alive(map[source.outputs[o]])) {
           const ValueId now = graph_.findValue(graph_.value(map[source.outputs[o]]).name);
           map[source.outputs[o]] = now;
           scopes_[scope][branch.value(source.outputs[o]).name] = now;

@@ -60,7 +60,7 @@ std::optional<Pair> pairOf(const Graph& graph, const Inference& inference, const
 
 bool hasOne(const Graph& graph, const Readers& readers, ValueId y) {
   const Node* reader = readers.only(y);
-  return reader != nullptr && reader->domain == kInternalDomain && reader->op == "StraightThrough" && graph.value(y).alive;
+  return reader != nullptr && reader->domain == kInternalDomain && reader->op == "StraightThrough" && graph.alive(y);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::int64_t pack(ExecutionPlan& plan, const Graph& graph, bool reuse, Space spa
     if (!ownsArenaMemory(buffer, space)) continue;
     const std::vector<Predicate>* predicates = nullptr;
     if (buffer.value && graph.value(buffer.value).producer)
-      predicates = &graph.node(graph.value(buffer.value).producer).predicates;
+      predicates = &graph.node(graph.value(buffer.value).producer).predicates.get();
     owners.push_back(&buffer);
     // Nothing is allocated while commits run: what lives on there does so from the first one.
     blocks.push_back({alignedBytes(buffer), buffer.first, std::min(buffer.last, plan.firstCommit),

@@ -16,8 +16,8 @@
 
 #include "engine/ir/graph.h"
 #include "engine/ir/rare.h"
+#include "engine/ir/shared_vector.h"
 #include "engine/passes/infer.h"
-#include "engine/plan/shared_vector.h"
 #include "kernels/device.h"
 
 namespace stepscope {

@@ -25,13 +25,13 @@ struct PassCall : ssp_pass_context {
   static ssp_node give(NodeId id) { return static_cast<ssp_node>(id.index + 1); }
   ValueId value(ssp_value handle) {
     const ValueId id{static_cast<std::int32_t>(handle) - 1};
-    if (id && static_cast<std::size_t>(id.index) < graph.valueCapacity() && graph.value(id).alive) return id;
+    if (id && static_cast<std::size_t>(id.index) < graph.valueCapacity() && graph.alive(id)) return id;
     misuse.note(fmt::format("uses value {}", handle), "one that was given to this call");
     return {};
   }
   const Node* found(ssp_node handle) {
     const NodeId id{static_cast<std::int32_t>(handle) - 1};
-    if (id && static_cast<std::size_t>(id.index) < graph.nodeCapacity() && graph.node(id).alive) return &graph.node(id);
+    if (id && static_cast<std::size_t>(id.index) < graph.nodeCapacity() && graph.alive(id)) return &graph.node(id);
     misuse.note(fmt::format("uses node {}", handle), "one that was given to this call");
     return nullptr;
   }

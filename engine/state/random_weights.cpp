@@ -8,8 +8,8 @@
 namespace stepscope {
 namespace {
 
-bool isMissing(const Value& value, const State& state) {
-  return value.alive && value.role == ValueRole::kInitializer && !value.data && !state.contains(value.name);
+bool isMissing(const Graph& graph, const Value& value, const State& state) {
+  return graph.alive(value.id) && value.role == ValueRole::kInitializer && !value.data && !state.contains(value.name);
 }
 
 void fill(const Tensor& tensor, const std::string& name, const RandomKey& key, int threads) {
@@ -45,7 +45,7 @@ void fill(const Tensor& tensor, const std::string& name, const RandomKey& key, i
 
 bool lacksWeights(const Graph& graph, const State& state) {
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i)
-    if (isMissing(graph.value({i}), state)) return true;
+    if (isMissing(graph, graph.value({i}), state)) return true;
   return false;
 }
 
@@ -53,7 +53,7 @@ Result<std::size_t> fillMissingWeights(const Graph& graph, std::uint64_t seed, i
   std::size_t filled = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
     const Value& value = graph.value({i});
-    if (!isMissing(value, state)) continue;
+    if (!isMissing(graph, value, state)) continue;
     SS_TRY(state.obtain(value));
     const Tensor tensor = state.read(value.name);
     fill(tensor, value.name, {seed, 0, 0x40000000u + static_cast<std::uint32_t>(i)}, threads);

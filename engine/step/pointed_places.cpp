@@ -13,11 +13,10 @@ namespace {
 // A view may show a node that later passes took away: its key is that of the last stage that had it.
 NodeKey keyOf(NodeId node, const Stepper& stepper, std::span<const Stage> stages) {
   if (!node || static_cast<std::size_t>(node.index) >= stepper.graph().nodeCapacity()) return {};
-  if (stepper.graph().node(node).alive) return stepper.keys().keyOf(node);
+  if (stepper.graph().alive(node)) return stepper.keys().keyOf(node);
   for (std::size_t i = stages.size(); i-- > 0;) {
     const Graph& graph = *stages[i].graph;
-    if (static_cast<std::size_t>(node.index) < graph.nodeCapacity() && graph.node(node).alive)
-      return KeyIndex(graph).keyOf(node);
+    if (static_cast<std::size_t>(node.index) < graph.nodeCapacity() && graph.alive(node)) return KeyIndex(graph).keyOf(node);
   }
   return {};
 }

@@ -44,13 +44,13 @@ NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained
   NotePlan notes;
   const auto computed = [&](std::string kind, std::string of, ValueId id) {
     const Value& value = graph.value(id);
-    if (!value.alive || !value.producer || !isFloating(value.type.dtype)) return;
+    if (!graph.alive(id) || !value.producer || !isFloating(value.type.dtype)) return;
     if (const int place = plan.instructionOf(value.producer); place >= 0)
       notes.after[place].push_back({std::move(kind), std::move(of), id, value.producer});
   };
   for (std::size_t i = 0; i < trained.size(); ++i) {
     const Value& parameter = graph.value(trained[i]);
-    if (!parameter.alive || !isFloating(parameter.type.dtype)) continue;
+    if (!graph.alive(parameter.id) || !isFloating(parameter.type.dtype)) continue;
     notes.parameters.push_back({"parameter", parameter.name, trained[i], {}});
     if (i < gradients.size() && gradients[i]) computed("gradient", parameter.name, gradients[i]);
   }

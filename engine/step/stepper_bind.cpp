@@ -50,7 +50,7 @@ Status Stepper::makeExecutor() {
   // The state's tensors are obtained in value order, so that their memory does not depend on the plan.
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
     const Value& value = graph.value({i});
-    if (!value.alive || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
+    if (!graph.alive(value.id) || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
     if (const auto whole = step().optimizer.parts.find(value.name); whole != step().optimizer.parts.end())
       if (const Tensor* present = state.find(value.name); present && present->dims() == whole->second)
         if (Status cut = state.set(value.name, rankPart(state.read(value.name), step().request.rank, step().request.ranks));

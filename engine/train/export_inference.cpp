@@ -57,7 +57,7 @@ void dropUnread(Graph& graph) {
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const ValueId id{static_cast<std::int32_t>(i)};
     const Value& value = graph.value(id);
-    if (value.alive && value.role == ValueRole::kInitializer && unread(id)) graph.removeValue(id);
+    if (graph.alive(id) && value.role == ValueRole::kInitializer && unread(id)) graph.removeValue(id);
   }
 }
 

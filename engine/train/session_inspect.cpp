@@ -56,7 +56,7 @@ snapshot::ModelInfo Session::inspect() const {
   std::int64_t elements = 0;
   for (std::size_t k = 0; k < model.graph.valueCapacity(); ++k) {
     const Value& value = model.graph.value({static_cast<std::int32_t>(k)});
-    if (!value.alive || value.role != ValueRole::kInitializer) continue;
+    if (!model.graph.alive(value.id) || value.role != ValueRole::kInitializer) continue;
     auto& p = *info.add_parameters();
     p.set_name(toUtf8(value.name));
     p.set_dtype(std::string(dtypeName(value.type.dtype)));

@@ -83,6 +83,7 @@ Status Chain::place(const KernelSpec& spec, const OperandSpec& whole) {
   if (blocked && !isBlocked(whole)) return refuse("operands in several layouts");
   // Rows of nChw16c: one block of channels of one image.
   if (blocked) inner_ = total / (y[0] * y[1] / kLayoutLanes);
+  inputs_.reserve(spec.inputs.size());
   for (const OperandSpec& operand : spec.inputs) {
     const bool mask = operand.dtype == DType::kBool;
     if (!mask && !takesAnyFloat(operand, elementCount(operand.dims)))
@@ -119,6 +120,7 @@ Status Chain::place(const KernelSpec& spec, const OperandSpec& whole) {
 void Chain::placeSteps(const PointwiseProgram& program) {
   const std::size_t count = program.steps.size();
   std::vector<std::size_t> lastUse(count, 0), free;
+  steps_.reserve(count);
   for (std::size_t s = 0; s < count; ++s)
     for (std::size_t i = 0; i < infoOf(program.steps[s].op).arity; ++i)
       if (program.steps[s].operands[i] >= program.inputs) lastUse[program.steps[s].operands[i] - program.inputs] = s;

@@ -64,11 +64,13 @@ TEST(GraphVerify, ValueIsMadeOnceAndByANodeThatLives) {
   twice.graph.mutableNode(twice.b).outputs.push_back(twice.y);
   EXPECT_TOLD(twice, "Neg 'b': output 'y' is made twice");
   Small gone;
-  gone.graph.mutableNode(gone.a).alive = false;
+  gone.graph.removeNode(gone.b);
+  gone.graph.mutableValue(gone.y).producer = gone.b;
   EXPECT_TOLD(gone, "value 'y': its producer was removed");
-  EXPECT_TOLD(gone, "Relu 'a': removed but still in the order");
   Small dead;
-  dead.graph.mutableValue(dead.y).alive = false;
+  dead.graph.removeNode(dead.a);
+  dead.graph.setOrder({dead.a, dead.b, dead.step});
+  EXPECT_TOLD(dead, "Relu 'a': removed but still in the order");
   EXPECT_TOLD(dead, "Relu 'a': output 'y' was removed");
   EXPECT_TOLD(dead, "Neg 'b': input 'y' was removed");
   Small role;
@@ -123,7 +125,7 @@ TEST(GraphVerify, StateUpdatesWriteLiveStatesOnceFromValuesOfTheirType) {
   shape.graph.mutableValue(shape.next).type = {ValueKind::kTensor, DType::kF32, Shape{4}};
   EXPECT_TOLD(shape, "its next contents are float32[4]");
   Small removed;
-  removed.graph.mutableValue(removed.w).alive = false;
+  removed.graph.removeValue(removed.w);
   EXPECT_TOLD(removed, "state update of 'w': the state was removed");
   Small unmade;
   unmade.graph.removeNode(unmade.step);
@@ -135,7 +137,7 @@ TEST(GraphVerify, EndsAreAlive) {
   output.graph.removeNode(output.b);
   EXPECT_TOLD(output, "graph output 'z' is made by no node");
   Small input;
-  input.graph.mutableValue(input.x).alive = false;
+  input.graph.removeValue(input.x);
   EXPECT_TOLD(input, "graph input 'x' was removed");
 }
 
@@ -219,6 +221,29 @@ TEST(GraphCopies, ShareWhatNobodyChanged) {
   EXPECT_EQ(small.graph.findValue("out"), small.z);
   EXPECT_TRUE(kept.verify().empty());
   EXPECT_EQ(small.problem(), "");
+}
+
+TEST(GraphCopies, RemovingCopiesNothing) {
+  Small small;
+  const Graph kept = small.graph;
+  small.graph.removeNode(small.b);
+  small.graph.removeValue(small.w);
+  EXPECT_EQ(small.graph.sharedWith(kept), kept.nodeCapacity() + kept.valueCapacity());
+  for (const bool there : {true, false}) {
+    const Graph& graph = there ? kept : small.graph;
+    EXPECT_EQ(graph.alive(small.b), there);
+    EXPECT_EQ(graph.alive(small.z), there) << "what the node made";
+    EXPECT_EQ(graph.alive(small.w), there);
+    EXPECT_EQ(graph.findNode("b").valid(), there);
+    EXPECT_EQ(graph.findValue("z").valid(), there);
+    EXPECT_EQ(graph.findValue("w").valid(), there);
+  }
+  EXPECT_TRUE(kept.verify().empty());
+  // Names of what was removed are free, and belong to who takes them.
+  const NodeId again = small.graph.addNode("b", "", "Neg", {small.y}, {"z"});
+  EXPECT_EQ(small.graph.findNode("b"), again);
+  EXPECT_EQ(small.graph.findValue("z"), small.graph.node(again).output(0));
+  EXPECT_EQ(kept.findNode("b"), small.b);
 }
 
 TEST(GraphCopies, ReadingAndSortingChangeNothing) {

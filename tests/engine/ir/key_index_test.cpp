@@ -213,10 +213,10 @@ struct Step : Small {
     graph.setPass("gradient");
     erfGradient = make("erf_Grad/Mul", "Mul", {out(loss), w});
     origin(erfGradient, {.kind = Origin::Kind::kGradient, .ordinal = 1, .node = erf});
-    graph.gradients.push_back({out(div), out(erfGradient)});
+    graph.gradients.edit().push_back({out(div), out(erfGradient)});
     sum = make("div_Grad/Add", "Add", {out(erfGradient), x});
     origin(sum, {.kind = Origin::Kind::kSum, .value = w});
-    graph.gradients.push_back({w, out(sum)});
+    graph.gradients.edit().push_back({w, out(sum)});
     graph.recordBirths();
     graph.setPass("optimizer");
     update = make("w/sgd", "SgdUpdate", {w, out(sum)});

@@ -78,7 +78,7 @@ void expectSound(const Build& build) {
   }
   for (std::size_t i = 0; i < build.graph.valueCapacity(); ++i) {
     const Value& value = build.graph.value({static_cast<std::int32_t>(i)});
-    if (!value.alive) continue;
+    if (!build.graph.alive(value.id)) continue;
     const auto keys = index.keysOf(value.id);
     EXPECT_TRUE(!keys.empty() || madeByTheBuild(value)) << value.name;
     for (const ValueKey& key : keys) {
@@ -106,7 +106,7 @@ void expectReasons(const Graph& imported, const Build& build) {
     EXPECT_EQ(index.find(key).valid(), reason.empty()) << key.text() << ": " << reason;
     EXPECT_TRUE(reason.empty() || namesOne(reason)) << key.text() << ": " << reason;
     EXPECT_EQ(reason.starts_with("fused"), !index.find(key).valid() && index.carrier(key).valid()) << key.text();
-    if (const NodeId carrier = index.carrier(key)) EXPECT_TRUE(build.graph.node(carrier).alive);
+    if (const NodeId carrier = index.carrier(key)) EXPECT_TRUE(build.graph.alive(carrier));
     for (const ValueId out : imported.node(id).outputs) {
       if (!out) continue;
       const ValueKey made = before.keyOf(out);

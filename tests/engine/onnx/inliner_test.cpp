@@ -71,7 +71,7 @@ TEST(Inliner, SourcesLeadBackThroughEveryCall) {
   while (!graph.node(at).provenance.sources.empty()) {
     at = graph.node(at).provenance.sources[0];
     ops.push_back(graph.node(at).op);
-    EXPECT_FALSE(graph.node(at).alive);
+    EXPECT_FALSE(graph.alive(at));
   }
   EXPECT_EQ(ops, (std::vector<std::string>{"F2", "F1", "F0"}));
 }

@@ -34,7 +34,7 @@ std::string describe(const Graph& graph) {
   for (const ValueId id : graph.inputs()) text += "in " + graph.value(id).name + " " + graph.value(id).type.text() + "\n";
   for (const NodeId id : graph.order()) text += describe(graph, graph.node(id)) + "\n";
   for (std::size_t i = 0; i < graph.nodeCapacity(); ++i)
-    if (const Node& node = graph.node(NodeId{static_cast<std::int32_t>(i)}); !node.alive)
+    if (const Node& node = graph.node(NodeId{static_cast<std::int32_t>(i)}); !graph.alive(node.id))
       text += "removed " + std::to_string(i) + " " + node.label() + " " + std::string(node.provenance.pass) + " " +
               std::string(node.provenance.modulePath) + "\n";
   for (const ValueId id : graph.outputs()) text += "out " + graph.value(id).name + " " + graph.value(id).type.text() + "\n";
@@ -47,7 +47,7 @@ void expectSame(const Graph& a, const Graph& b, const std::string& what) {
   EXPECT_EQ(describe(a), describe(b)) << what;
   for (std::size_t i = 0; i < a.valueCapacity(); ++i) {
     const Value& value = a.value(ValueId{static_cast<std::int32_t>(i)});
-    if (!value.alive || value.role == ValueRole::kNodeOutput) continue;
+    if (!a.alive(value.id) || value.role == ValueRole::kNodeOutput) continue;
     const ValueId other = b.findValue(value.name);
     ASSERT_TRUE(other.valid()) << what << " " << value.name;
     EXPECT_EQ(static_cast<int>(b.value(other).role), static_cast<int>(value.role)) << what << " " << value.name;

@@ -37,7 +37,8 @@ std::set<std::string> copiesOf(const Session& session) {
   std::set<std::string> names;
   const Graph& graph = session.stepper().graph();
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i)
-    if (const Value& value = graph.value({i}); value.alive && !sourceOfLowCopy(value.name).empty()) names.insert(value.name);
+    if (const Value& value = graph.value({i}); graph.alive(value.id) && !sourceOfLowCopy(value.name).empty())
+      names.insert(value.name);
   return names;
 }
 

@@ -19,7 +19,7 @@ std::vector<ValueId> blockedValues(const Session& session) {
   const Graph& graph = session.runningGraph();
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value({static_cast<std::int32_t>(i)});
-    if (value.alive && value.layout != Layout::kPlain) blocked.push_back(value.id);
+    if (graph.alive(value.id) && value.layout != Layout::kPlain) blocked.push_back(value.id);
   }
   return blocked;
 }
