@@ -4,17 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/passes/pattern.h"
+#include "engine/passes/rewrite_walk.h"
 
 namespace stepscope {
 namespace {
 
-class Fuser {
+class Fuser : RewriteWalk {
  public:
-  Fuser(Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), readers_(graph), position_(graph.nodeCapacity(), 0) {
-    for (std::size_t i = 0; i < graph.order().size(); ++i) position_[static_cast<std::size_t>(graph.order()[i].index)] = i;
-  }
+  using RewriteWalk::RewriteWalk;
 
   Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order()))
@@ -31,7 +28,6 @@ class Fuser {
     return bias && shape && !shape->empty() && bias->size() == 1 && bias->front() == shape->back();
   }
   bool isSum(const Node& node) const { return isOp(node, "Add") && node.inputs.size() == 2; }
-  std::size_t place(NodeId id) const { return position_[static_cast<std::size_t>(id.index)]; }
 
   // Why a sum that is next to the Dropout cannot go into it; empty where it can.
   std::string refusal(const Node& dropout, const Node& sum, ValueId between) const {
@@ -100,10 +96,6 @@ class Fuser {
     context_.match();
   }
 
-  Graph& graph_;
-  PassContext& context_;
-  const Readers readers_;
-  std::vector<std::size_t> position_;
   std::vector<NodeId> gone_;
 };
 

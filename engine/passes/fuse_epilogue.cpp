@@ -1,17 +1,14 @@
 #include "engine/passes/fuse_epilogue.h"
 
-#include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
+#include "engine/passes/rewrite_walk.h"
 
 namespace stepscope {
 namespace {
 
-class Fuser {
+class Fuser : RewriteWalk {
  public:
-  Fuser(Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), readers_(graph), position_(graph.nodeCapacity(), 0) {
-    for (std::size_t i = 0; i < graph.order().size(); ++i) position_[static_cast<std::size_t>(graph.order()[i].index)] = i;
-  }
+  using RewriteWalk::RewriteWalk;
 
   Status run() {
     const std::vector<NodeId> order = graph_.order();
@@ -34,6 +31,8 @@ class Fuser {
     const NodeId producer = graph_.value(y).producer;
     return producer ? readProduct(graph_, graph_.node(producer)) : std::nullopt;
   }
+
+  std::size_t madeAt(ValueId y) const { return place(graph_.value(y).producer); }
 
   // Why the product that makes y cannot take over what `reader` does; empty when it can.
   std::string refuse(const ProductNode& product, ValueId y, const Node& reader) const {
@@ -60,7 +59,7 @@ class Fuser {
   void fuseSum(const Node& add) {
     // Of two products the later one takes the sum: the other one is there then.
     std::size_t first = 0;
-    if (productOf(add.input(0)) && productOf(add.input(1)) && place(add.input(1)) > place(add.input(0))) first = 1;
+    if (productOf(add.input(0)) && productOf(add.input(1)) && madeAt(add.input(1)) > madeAt(add.input(0))) first = 1;
     for (const std::size_t side : {first, 1 - first}) {
       const ValueId y = add.input(side), other = add.input(1 - side);
       auto product = productOf(y);
@@ -100,12 +99,6 @@ class Fuser {
     write(relu, y, *product);
   }
 
-  std::size_t place(ValueId y) const { return position_[static_cast<std::size_t>(graph_.value(y).producer.index)]; }
-
-  Graph& graph_;
-  PassContext& context_;
-  Readers readers_;
-  std::vector<std::size_t> position_;
   std::vector<NodeId> gone_;
 };
 

@@ -6,8 +6,8 @@
 
 #include "engine/ops/op_registry.h"
 #include "engine/passes/closing_sum.h"
-#include "engine/passes/pattern.h"
 #include "engine/passes/pointwise_steps.h"
+#include "engine/passes/rewrite_walk.h"
 #include "kernels/layout.h"
 
 namespace stepscope {
@@ -30,17 +30,10 @@ std::optional<PointwiseOp> roundingTo(DType dtype) {
   return dtype == DType::kF16 ? std::optional(PointwiseOp::kToFloat16) : std::nullopt;
 }
 
-class Fuser {
+class Fuser : RewriteWalk {
  public:
   Fuser(Graph& graph, PassContext& context)
-      : graph_(graph),
-        context_(context),
-        readers_(graph),
-        position_(graph.nodeCapacity(), -1),
-        grouped_(graph.nodeCapacity(), false),
-        missed_(graph.nodeCapacity(), false) {
-    for (std::size_t i = 0; i < graph.order().size(); ++i) position_[at(graph.order()[i])] = static_cast<int>(i);
-  }
+      : RewriteWalk(graph, context), grouped_(graph.nodeCapacity(), false), missed_(graph.nodeCapacity(), false) {}
 
   Status run() {
     const std::vector<NodeId> order = graph_.order();
@@ -196,7 +189,7 @@ class Fuser {
   }
 
   void write(Group& group) {
-    std::ranges::sort(group.members, {}, [&](const Member& member) { return position_[at(member.id)]; });
+    std::ranges::sort(group.members, {}, [&](const Member& member) { return place(member.id); });
     std::vector<ValueId> inputs = inputsOf(group);
     std::vector<std::pair<float, std::size_t>> constants;  // and their inputs
     for (const Member& member : group.members)
@@ -259,10 +252,6 @@ class Fuser {
     context_.match();
   }
 
-  Graph& graph_;
-  PassContext& context_;
-  Readers readers_;
-  std::vector<int> position_;
   std::vector<bool> grouped_, missed_;
   std::vector<NodeId> gone_;
   bool convolves_ = false;

@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "engine/ops/op_def.h"
-#include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
+#include "engine/passes/rewrite_walk.h"
 #include "kernels/attention_shape.h"
 #include "kernels/strided_view.h"
 
@@ -39,12 +39,9 @@ bool isAttention(const Node& node) {
 }
 bool moves(const Node& node) { return isOp(node, "Slice") || isOp(node, "Split") || isOp(node, "Transpose"); }
 
-class Viewer {
+class Viewer : RewriteWalk {
  public:
-  Viewer(Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), readers_(graph), position_(graph.nodeCapacity(), 0) {
-    for (std::size_t i = 0; i < graph.order().size(); ++i) position_[static_cast<std::size_t>(graph.order()[i].index)] = i;
-  }
+  using RewriteWalk::RewriteWalk;
 
   Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
@@ -251,7 +248,7 @@ class Viewer {
     for (const Use& use : readers_.of(value)) {
       if (without.contains(use.node)) continue;
       const Node& reader = graph_.node(use.node);
-      last = std::max(last, position_[static_cast<std::size_t>(use.node.index)]);
+      last = std::max(last, place(use.node));
       const OpDef* op = context_.inference.ops().find(reader);
       if (op && op->view && use.input == 0) last = std::max(last, lastRead(reader.output(0), without));
     }
@@ -271,7 +268,7 @@ class Viewer {
       if (!readers_.of(out).empty()) parts += elementCount(*dimsOf(out));
     const std::int64_t all = elementCount(*dimsOf(node.input(0)));
     std::size_t needed = 0;
-    for (const Leaf& leaf : walk.leaves) needed = std::max(needed, position_[static_cast<std::size_t>(leaf.node.index)]);
+    for (const Leaf& leaf : walk.leaves) needed = std::max(needed, place(leaf.node));
     if (parts >= all || lastRead(owner, {walk.moved.begin(), walk.moved.end()}) >= needed) return {};
     return fmt::format("'{}', {} elements, would be kept for {} of them", nameOf(node.input(0)), all, parts);
   }
@@ -292,10 +289,6 @@ class Viewer {
     graph_.logChange(leaf.node);
   }
 
-  Graph& graph_;
-  PassContext& context_;
-  Readers readers_;
-  std::vector<std::size_t> position_;
   std::unordered_set<NodeId> gone_;
 };
 
