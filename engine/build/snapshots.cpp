@@ -190,7 +190,8 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_first(buffer.first);
     o.set_last(buffer.last);
     o.set_shares(buffer.shares);
-    o.set_decision(toUtf8(placements[b].empty() ? buffer.decision() : buffer.decision() + "; " + placements[b]));
+    const std::string decision = decisionText(plan, static_cast<int>(b));
+    o.set_decision(toUtf8(placements[b].empty() ? decision : decision + "; " + placements[b]));
     for (const std::string& refusal : buffer.refusals()) o.add_refusals(toUtf8(refusal));
     const bool atPeak = buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last;
     if (buffer.shares >= 0 || buffer.space != plan.space || (buffer.home == Home::kArena && !atPeak)) continue;

@@ -146,7 +146,7 @@ Status Builder::plan(Variant& variant, std::string reason) const {
   }
   std::int64_t inPlace = 0;
   for (const Buffer& buffer : plan.buffers)
-    if (buffer.shares >= 0 && buffer.decision().starts_with("in place")) inPlace += buffer.bytes;
+    if (buffer.sharing == Sharing::kInPlace) inPlace += buffer.bytes;
   variant.effects["memory.inplace"] = fmt::format("{} bytes of values take over the memory of an input", inPlace);
   return {};
 }

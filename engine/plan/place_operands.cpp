@@ -109,12 +109,8 @@ class Placer {
     const int twin = static_cast<int>(plan_.buffers.size());
     Buffer copy = plan_.buffers[at(buffer)];
     copy.space = space;
-    if (copy.home == Home::kConstant) {
-      copy.editText().decision = "constant of the graph, brought to the device when kernels are made";
-    } else {
-      copy.home = Home::kArena;
-      copy.editText().decision = fmt::format("copy in the memory of the {}", spaceName(space));
-    }
+    copy.sharing = Sharing::kCopied;
+    if (copy.home != Home::kConstant) copy.home = Home::kArena;  // the device has its own, made at bind
     twins_[at(buffer)] = twin;
     twins_.push_back(buffer);
     plan_.buffers.push_back(std::move(copy));

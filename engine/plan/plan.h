@@ -45,9 +45,18 @@ enum class Home : std::uint8_t {
   kDynamic,   // on the host; extents are only known when the producer has run; allocated then, and accounted
 };
 
+// How a buffer comes to its memory.
+enum class Sharing : std::uint8_t {
+  kNone,         // its own, in its home
+  kCopied,       // its own, for a value that is in the other space too
+  kView,         // that of `shares`, seen with other extents
+  kInPlace,      // that of `shares`, which nobody reads any more
+  kWrittenOver,  // that of `shares`, a state whose next version it is
+};
+
 // What people are told of a buffer; copies of a plan share it.
 struct BufferText {
-  std::string name, decision;
+  std::string name;
   std::vector<std::string> refusals;
 };
 
@@ -60,14 +69,13 @@ struct Buffer {
   int first = -1, last = -1;  // instructions that touch it or a buffer that shares it
   int shares = -1;            // buffer whose memory it is (view or in place); -1 = own
   int owner = -1;             // the buffer at the end of the chain of `shares`; -1 = itself
+  Sharing sharing = Sharing::kNone;
   Layout layout = Layout::kPlain;
   Space space = Space::kHost;
 
   const std::string& name() const { return text().name; }
-  const std::string& decision() const { return text().decision; }  // whose memory it is, and why
-  const std::vector<std::string>& refusals() const {
-    return text().refusals;
-  }  // why it did not go in place, one per candidate input
+  // Why it did not go in place, one per candidate input.
+  const std::vector<std::string>& refusals() const { return text().refusals; }
   const BufferText& text() const;
   BufferText& editText();  // of this copy of the buffer alone
 
@@ -166,6 +174,9 @@ struct PlanOptions {
   bool overlap = false, prefetch = false;
   int streams = 1;
 };
+
+// Whose memory a buffer is, and why: "in place of 'x'", "own memory on the host; laid out as nChw16c".
+std::string decisionText(const ExecutionPlan& plan, int buffer);
 
 // How people read an instruction: the label of its node, "Copy 'x' to host", "Commit 'x'".
 std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction);

@@ -90,6 +90,39 @@ const KernelSpec& Instruction::spec() const {
   return kernel ? *kernel : none;
 }
 
+namespace {
+
+std::string memoryText(const ExecutionPlan& plan, const Buffer& buffer) {
+  const auto shared = [&] { return plan.buffers[at(buffer.shares)].name(); };
+  const bool constant = buffer.home == Home::kConstant;
+  switch (buffer.sharing) {
+    case Sharing::kView: return fmt::format("view of '{}'", shared());
+    case Sharing::kInPlace: return fmt::format("in place of '{}'", shared());
+    case Sharing::kWrittenOver: return fmt::format("written over '{}'", shared());
+    case Sharing::kCopied:
+      return constant ? "constant of the graph, brought to the device when kernels are made"
+                      : fmt::format("copy in the memory of the {}", spaceName(buffer.space));
+    case Sharing::kNone: break;
+  }
+  if (buffer.bufferClass == BufferClass::kWorkspace) return "scratch memory of one instruction";
+  switch (buffer.home) {
+    case Home::kArena: return buffer.space == plan.space ? "own memory" : "own memory on the host";
+    case Home::kState: return "persistent state";
+    case Home::kConstant: return "constant of the graph";
+    case Home::kInput: return "copied from the batch";
+    case Home::kDynamic: return "allocated when its producer has run: extents depend on data";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string decisionText(const ExecutionPlan& plan, int buffer) {
+  const Buffer& one = plan.buffers[at(buffer)];
+  const std::string text = memoryText(plan, one);
+  return one.layout == Layout::kPlain ? text : fmt::format("{}; laid out as {}", text, layoutName(one.layout));
+}
+
 std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction) {
   const Instruction& i = plan.instructions[static_cast<std::size_t>(instruction)];
   if (i.kind == InstructionKind::kKernel) return graph.node(i.node).label();
@@ -102,7 +135,7 @@ void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t byt
   static const Buffer scratch = [] {  // all of them share its text
     Buffer one;
     one.bufferClass = BufferClass::kWorkspace;
-    one.editText() = {"workspace", "scratch memory of one instruction", {}};
+    one.editText().name = "workspace";
     return one;
   }();
   Buffer buffer = scratch;

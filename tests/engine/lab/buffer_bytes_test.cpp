@@ -37,7 +37,7 @@ TEST_P(BufferBytesOf, AreThoseOfTheValuesThatAreWritten) {
     if (buffer.bufferClass == BufferClass::kWorkspace) continue;
     // What is written whole is there whole.
     large += buffer.bytes >= 1 << 16;
-    EXPECT_EQ((*measured)[b], buffer.bytes) << buffer.name() << " " << buffer.decision();
+    EXPECT_EQ((*measured)[b], buffer.bytes) << buffer.name() << " " << decisionText(plan, static_cast<int>(b));
   }
   EXPECT_GT(checked, 10u);
   EXPECT_GT(large, 0u) << "some are larger than their pages at both ends";
