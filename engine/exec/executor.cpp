@@ -132,7 +132,7 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
 Result<int> Executor::runAll(int begin, int end, const RunOptions& options) {
   const bool timed = options.spans != nullptr;
   const std::uint8_t left = options.update ? 0 : kUpdateOnly;
-  const bool beside = options.collectives && options.collectives->beside();
+  const bool beside = beginsEarly(options);
   const std::uint8_t special = kConditional | kOrdered | (options.restoreState ? kSaves : 0) | (beside ? kBegins : 0);
   Laps some;
   for (int first = begin; first < end; first += Laps::kMost) {
@@ -215,6 +215,10 @@ Status Executor::prepare(Lap& lap, const RunOptions& options) {
   return lap.special & kSaves ? saveState(lap.instruction) : Status();
 }
 
+bool Executor::beginsEarly(const RunOptions& options) const {
+  return !plan_.early.empty() && options.collectives && options.collectives->beside();
+}
+
 // Their order is that of all ranks: none overtakes another one.
 void Executor::beginEarly(int index, const RunOptions& options) {
   for (; nextEarly_ < plan_.early.size() && plan_.early[nextEarly_].begins <= index; ++nextEarly_) {
@@ -230,7 +234,7 @@ void Executor::beginEarly(int index, const RunOptions& options) {
 // With somebody who looks, or may stop, at every instruction.
 Result<int> Executor::runListened(int begin, int end, const RunOptions& options) {
   std::int64_t last = monotonicNs();
-  const bool beside = options.collectives && options.collectives->beside() && !options.before;
+  const bool beside = !options.before && beginsEarly(options);
   for (int i = begin; i < end; ++i) {
     if (options.cancel && i < options.cancelBelow && options.cancel->exchange(false))
       return tl::make_unexpected(cancelledBefore(i));

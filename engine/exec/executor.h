@@ -45,8 +45,9 @@ class CollectiveRunner {
  public:
   virtual ~CollectiveRunner() = default;
   virtual Status run(const Node& node, const KernelCall& call) = 0;
-  // Whether collectives may run beside other instructions. Those that begin() do so one after another; wait() is called for
-  // each, in that order, and tells how it ended. Operands of `call` are used until then.
+  // Whether collectives may run beside other instructions; asked of plans that have such (ExecutionPlan::early). Those that
+  // begin() do so one after another; wait() is called for each, in that order, and tells how it ended. Operands of `call`
+  // are used until then.
   virtual bool beside() const { return false; }
   virtual void begin(const Node& node, const KernelCall& call);
   virtual bool hasBegun(const Node& node) const;  // and was not waited for
@@ -167,6 +168,7 @@ class Executor {
   Status recordPiece(std::size_t index, const RunOptions& options);
   static Error cancelledBefore(int instruction);
   Status prepare(Lap& lap, const RunOptions& options);
+  bool beginsEarly(const RunOptions& options) const;
   void beginEarly(int index, const RunOptions& options);
   template <class Now>
   Status runFast(Laps& some, const RunOptions& options, Now now);
