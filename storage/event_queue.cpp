@@ -61,6 +61,15 @@ void EventQueue::push(Event event, std::chrono::milliseconds patience) {
   const bool full = patience.count() > 0 ? !hasRoom(event.bytes) : bytes_ + event.bytes > limitBytes_;
   if (full) {
     if (auto* stats = std::get_if<StatsTaken>(&event.body)) return countLost(event.run, "tensor_stats", 1, stats->step);
+    if (auto* ranks = std::get_if<RanksStepped>(&event.body)) {
+      for (RankStep& rank : ranks->ranks) {
+        if (rank.spanCount == 0) continue;
+        countLost(event.run, "spans", rank.spanCount, rank.step);
+        event.bytes -= std::min(event.bytes, rank.spans.size());
+        rank.spanCount = 0;
+        rank.spans.clear();
+      }
+    }
     if (auto* step = std::get_if<StepDone>(&event.body)) {
       if (bytes_ > 2 * limitBytes_) return countLost(event.run, "steps", 1, step->step.step());
       snapshot::StepRecord& record = step->step;

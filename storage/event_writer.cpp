@@ -250,6 +250,12 @@ Status EventWriter::on(std::int64_t run, const RanksStepped& event) {
     for (const RankCollective& c : r.collectives)
       SS_STORE_TRY(insert("INSERT OR REPLACE INTO rank_collectives VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, r.step,
                           position++, r.rank, c.node, c.waitNs, c.moveNs, c.sentBytes, c.beginNs, c.exposedNs));
+    if (r.spanCount == 0) continue;
+    const std::string data = compress(r.spans);
+    SS_STORE_TRY(
+        insert("INSERT OR REPLACE INTO rank_spans SELECT id, ?, ?, ?, ?, ? FROM steps WHERE run = ? AND step = ? "
+               "ORDER BY id DESC LIMIT 1",
+               r.rank, run, r.spanCount, static_cast<std::int64_t>(r.spans.size()), asBlob(data), run, r.step));
   }
   return {};
 }

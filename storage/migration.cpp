@@ -157,6 +157,10 @@ std::span<const Migration> migrations() {
        "ALTER TABLE rank_collectives ADD COLUMN begin_ns INTEGER NOT NULL DEFAULT 0;"
        "ALTER TABLE rank_collectives ADD COLUMN exposed_ns INTEGER NOT NULL DEFAULT 0;"
        "UPDATE rank_steps SET exposed_ns = wait_ns + move_ns; UPDATE rank_collectives SET exposed_ns = wait_ns + move_ns"},
+      {13, "when the instructions of every process ran: table rank_spans",
+       "CREATE TABLE rank_spans (step_id INTEGER NOT NULL, rank INTEGER NOT NULL, run INTEGER NOT NULL, count INTEGER NOT "
+       "NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (step_id, rank));"
+       "CREATE INDEX rank_spans_index_0 ON rank_spans (run)"},
   };
   return kAll;
 }

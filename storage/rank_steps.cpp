@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "storage/blob.h"
+#include "storage/bounded.h"
+#include "storage/span_codec.h"
 #include "storage/sqlite.h"
 
 namespace stepscope::storage {
 namespace {
 
-constexpr int kFirstVersion = 12, kWithTimes = 13;
+constexpr int kFirstVersion = 12, kWithTimes = 13, kWithSpans = 14;
 
 // Who waits least came last. Of a run with one step that one counts.
 constexpr const char* kRanks =
@@ -85,6 +92,89 @@ Result<std::vector<RankStep>> readRankSteps(const Project& project, std::int64_t
   }
   SS_STORE_TRY(rows.status());
   return steps;
+}
+
+namespace {
+
+Status addCollectives(Statement& rows, snapshot::RankStep& rank) {
+  while (rows.next()) {
+    snapshot::RankCollective& c = *rank.add_collectives();
+    c.set_node(std::string(rows.text(0)));
+    c.set_wait_ns(boundedSize(rows.integer(1)));
+    c.set_move_ns(boundedSize(rows.integer(2)));
+    c.set_sent_bytes(boundedSize(rows.integer(3)));
+    c.set_begin_ns(bounded(rows.integer(4)));
+    c.set_exposed_ns(boundedSize(rows.integer(5)));
+  }
+  return rows.status();
+}
+
+Status addSpans(Statement& row, snapshot::RankStep& rank) {
+  if (!row.next()) return row.status();
+  SS_STORE_ASSIGN(const std::string bytes, decompress(row.blob(0)));
+  SS_STORE_ASSIGN(const std::vector<Span> spans, decodeSpans(bytes, rank.begin_ns()));
+  for (const Span& s : spans) {
+    snapshot::InstructionSpan& span = *rank.add_spans();
+    span.set_instruction(s.instruction);
+    span.set_node(s.node);
+    span.set_begin_ns(s.beginNs);
+    span.set_end_ns(saturatingAdd(s.beginNs, s.ns));
+    span.set_thread(s.thread);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<snapshot::StepRanks> readRanksOf(const Project& project, std::int64_t stepId) {
+  snapshot::StepRanks step;
+  const int version = project.schemaVersion();
+  if (version < kFirstVersion) return step;
+  const std::string_view times = version < kWithTimes ? "0, wait_ns + move_ns" : "begin_ns, exposed_ns";
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(fmt::format(
+          "SELECT r.run, r.step, rank, r.ns, r.wait_ns, move_ns, sent_bytes, received_bytes, "
+          "planned_sent_bytes, r.peak_bytes, r.planned_bytes, state_bytes, r.loss, {} FROM rank_steps r JOIN steps "
+          "s ON r.run = s.run AND r.step = s.step WHERE s.id = ? ORDER BY rank",
+          version < kWithTimes ? "0, r.wait_ns + move_ns" : "r.begin_ns, exposed_ns")));
+  SS_STORE_ASSIGN(Statement collectives,
+                  project.connection().prepare(fmt::format("SELECT node, wait_ns, move_ns, sent_bytes, {} FROM "
+                                                           "rank_collectives WHERE run = ? AND step = ? AND rank = ? ORDER "
+                                                           "BY position",
+                                                           times)));
+  std::optional<Statement> spans;
+  if (version >= kWithSpans) {
+    SS_STORE_ASSIGN(spans, project.connection().prepare("SELECT data FROM rank_spans WHERE step_id = ? AND rank = ?"));
+  }
+  rows.bind(stepId);
+  while (rows.next()) {
+    snapshot::RankStep& rank = *step.add_ranks();
+    step.set_step(rows.integer(1));
+    rank.set_rank(static_cast<std::int32_t>(std::clamp<std::int64_t>(rows.integer(2), 0, 1 << 20)));
+    rank.set_ns(boundedSize(rows.integer(3)));
+    rank.set_wait_ns(boundedSize(rows.integer(4)));
+    rank.set_move_ns(boundedSize(rows.integer(5)));
+    rank.set_sent_bytes(boundedSize(rows.integer(6)));
+    rank.set_received_bytes(boundedSize(rows.integer(7)));
+    rank.set_planned_sent_bytes(boundedSize(rows.integer(8)));
+    rank.set_peak_bytes(boundedSize(rows.integer(9)));
+    rank.set_planned_bytes(boundedSize(rows.integer(10)));
+    rank.set_state_bytes(boundedSize(rows.integer(11)));
+    rank.set_has_loss(!rows.isNull(12));
+    rank.set_loss(rows.real(12));
+    rank.set_begin_ns(bounded(rows.integer(13)));
+    rank.set_exposed_ns(boundedSize(rows.integer(14)));
+    collectives.reset();
+    collectives.bind(rows.integer(0), rows.integer(1), rows.integer(2));
+    SS_STORE_TRY(addCollectives(collectives, rank));
+    if (!spans) continue;
+    spans->reset();
+    spans->bind(stepId, rows.integer(2));
+    SS_STORE_TRY(addSpans(*spans, rank));
+  }
+  SS_STORE_TRY(rows.status());
+  return step;
 }
 
 }  // namespace stepscope::storage

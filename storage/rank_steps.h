@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/snapshot/ranks.pb.h"
 #include "storage/error.h"
 #include "storage/project.h"
 
@@ -32,6 +33,10 @@ struct RankStep {
   std::int64_t beginNs = 0;                 // on the clock of rank 0
   std::int64_t exposedNs = 0;               // of its collectives
   std::vector<RankCollective> collectives;  // in their order
+  // Of ranks from 1 on, under the plan of rank 0: encodeSpans of its record, whose begin is `beginNs` on its own clock. Not
+  // read by readRankSteps.
+  std::string spans;
+  int spanCount = 0;
 };
 
 // Means over the steps of a run but its first one, which warms up.
@@ -56,6 +61,10 @@ struct RankReport {
 // What each rank did in the steps of a run from `first` to `last`, by step and rank. Empty as below; and for one that was
 // recorded by a version before 13, which does not say when.
 Result<std::vector<RankStep>> readRankSteps(const Project& project, std::int64_t run, std::int64_t first, std::int64_t last);
+
+// What each rank did in row `stepId` of `steps`, with the times of its instructions where they are kept. Without ranks for a
+// run of one process, and for files of a version before 12 that are opened for reading.
+Result<snapshot::StepRanks> readRanksOf(const Project& project, std::int64_t stepId);
 
 // Empty for a run of one process, and for files of a version before 12 that are opened for reading.
 Result<RankReport> readRanks(const Project& project, std::int64_t run);

@@ -304,7 +304,7 @@ void Recorder::ledger(LedgerRecord ledger) {
 
 void Recorder::ranks(std::vector<RankStep> ranks) {
   std::size_t bytes = 0;
-  for (const RankStep& rank : ranks) bytes += sizeof rank + rank.collectives.size() * 128;
+  for (const RankStep& rank : ranks) bytes += sizeof rank + rank.collectives.size() * 128 + rank.spans.size();
   impl_->push(RanksStepped{std::move(ranks)}, bytes);
 }
 

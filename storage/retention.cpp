@@ -35,7 +35,7 @@ Status SpanThinning::after(const Connection& connection, std::int64_t run, std::
     const std::int64_t until = newest - age;
     done_[level] = std::min(done_[level], newest);  // a run that went back writes those steps again
     if (until <= done_[level]) continue;
-    for (const char* table : {"step_spans", "device_work"}) {
+    for (const char* table : {"step_spans", "device_work", "rank_spans"}) {
       SS_STORE_ASSIGN(Statement statement,
                       connection.prepare(fmt::format("DELETE FROM {} WHERE step_id IN (SELECT id FROM steps WHERE run = ? "
                                                      "AND step > ? AND step <= ? AND step % {} != 0)",

@@ -683,6 +683,19 @@ Table rankCollectivesTable() {
           true};
 }
 
+Table rankSpansTable() {
+  return {"rank_spans",
+          "Begin and end of every instruction of a step on the ranks from 1 on, packed; those of rank 0 are in step_spans.",
+          {{"step_id", kInt, "steps.id"},
+           {"rank", kInt, "number of the process"},
+           {"run", kInt, "runs.id"},
+           {"count", kInt, "spans in data"},
+           {"bytes", kInt, "size before compression"},
+           {"data", kBlob, "as step_spans.data; the first begin minus begin_ns of the rank in rank_steps"}},
+          "PRIMARY KEY (step_id, rank)",
+          {"run"}};
+}
+
 Table viewStateTable() {
   return {"view_state",
           "What the window remembers with this project.",
@@ -702,7 +715,8 @@ const std::vector<Table>& tables() {
       stepSpansTable(),     tensorStatsTable(),    alertsTable(),         lostTable(),         viewStateTable(),
       machinePeaksTable(),  rooflineTable(),       batchDensitiesTable(), batchInputsTable(),  rowLossesTable(),
       determinismTable(),   trialsTable(),         ledgerTable(),         ledgerAdviceTable(), deviceWorkTable(),
-      deviceKernelsTable(), pytorchImportsTable(), pytorchRowsTable(),    rankStepsTable(),    rankCollectivesTable()};
+      deviceKernelsTable(), pytorchImportsTable(), pytorchRowsTable(),    rankStepsTable(),    rankCollectivesTable(),
+      rankSpansTable()};
   return all;
 }
 

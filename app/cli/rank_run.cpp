@@ -15,6 +15,7 @@
 #include "engine/comm/local_ranks.h"
 #include "engine/comm/mpi_transport.h"
 #include "engine/snapshot/units.h"
+#include "storage/span_codec.h"
 
 namespace stepscope::cli {
 namespace {
@@ -35,6 +36,9 @@ enum Column {
   kPeak,
   kPlanned,
   kState,
+  kSpans,
+  kSpanBytes,
+  kPlanNumber,
   kStop,
   kSave,
   kColumns
@@ -51,6 +55,16 @@ double fingerprint(const TensorView& tensor) {
   std::uint64_t number = 0xcbf29ce484222325;
   const auto* bytes = static_cast<const unsigned char*>(tensor.data);
   for (std::size_t i = 0; i < tensor.bytes(); ++i) number = (number ^ bytes[i]) * 0x100000001b3;
+  return static_cast<double>(number >> 12);
+}
+
+// A number that plans share whose instructions are of the same nodes in the same order; exact in a double.
+double planNumber(const ExecutionPlan& plan) {
+  std::uint64_t number = 0xcbf29ce484222325;
+  for (const Instruction& in : plan.instructions)
+    number = (number ^ ((static_cast<std::uint64_t>(static_cast<std::uint32_t>(in.node.index)) << 8U) +
+                        static_cast<std::uint64_t>(in.kind))) *
+             0x100000001b3;
   return static_cast<double>(number >> 12);
 }
 
@@ -168,6 +182,27 @@ std::int64_t RankRun::plannedBytes(const snapshot::StepRecord& record) const {
   return bytes;
 }
 
+// From the rank of `row` to rank 0, where they are kept if they are of the plan that is recorded.
+Status RankRun::bringSpans(const std::string& mine, storage::RankStep& row, int count, std::int64_t bytes, bool samePlan) {
+  const CollectivePlace place{"times of instructions", row.step};
+  if (row.rank == ranks_->rank()) {
+    std::string packed = mine;
+    return ranks_->communicator().send(place, {packed.data(), DType::kU8, {bytes}}, 0);
+  }
+  if (!leads()) return {};
+  std::string packed(static_cast<std::size_t>(bytes), '\0');
+  SS_TRY(ranks_->communicator().receive(place, {packed.data(), DType::kU8, {bytes}}, row.rank));
+  if (!samePlan) {
+    lostSpans_ += count;
+    return {};
+  }
+  row.spans = std::move(packed);
+  row.spanCount = count;
+  return {};
+}
+
+std::int64_t RankRun::takeLostSpans() { return std::exchange(lostSpans_, 0); }
+
 Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish, snapshot::StepRecord& record,
                                         const Output& output) {
   const CollectiveTimes times = ranks_->takeTimes();
@@ -188,6 +223,10 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
   mine[kPeak] = static_cast<double>(record.peak_bytes());
   mine[kPlanned] = static_cast<double>(record.planned_bytes());
   mine[kState] = static_cast<double>(stateBytes_);
+  const std::string spans = leads() || record.spans().empty() ? std::string() : storage::encodeSpans(record);
+  mine[kSpans] = static_cast<double>(record.spans_size());
+  mine[kSpanBytes] = static_cast<double>(spans.size());
+  mine[kPlanNumber] = record.spans().empty() ? 0 : planNumber(session.stepper().plan());
   mine[kStop] = wish.stop ? 1 : 0;
   mine[kSave] = wish.save ? 1 : 0;
   for (const Ranks::Exchanged& exchange : exchanges) {
@@ -242,6 +281,10 @@ Result<RankRun::Wish> RankRun::stepDone(const Session& session, const Wish& wish
                                  whole(r, first + kExchangeExposed)});
     }
   }
+  for (int r = 1; r < size(); ++r)
+    if (whole(r, kSpanBytes) > 0)
+      SS_TRY(bringSpans(spans, newest_[static_cast<std::size_t>(r)], static_cast<int>(whole(r, kSpans)),
+                        whole(r, kSpanBytes), told(r, kPlanNumber) == told(0, kPlanNumber)));
   ++sums_[static_cast<std::size_t>(last)].last;
   ++steps_;
   if (losses) record.set_loss(loss / size());

@@ -39,6 +39,8 @@ class RankRun {
   Result<Wish> stepDone(const Session& session, const Wish& mine, snapshot::StepRecord& record, const Output& output);
   // Of the newest step, for a project.
   const std::vector<storage::RankStep>& newest() const { return newest_; }
+  // Spans of ranks that ran another plan than rank 0, since this was asked before: the project has no place for them.
+  std::int64_t takeLostSpans();
   // What each rank took, as a table or an event. Rank 0.
   void summary(const Output& output) const;
   // However the run ended: the others are told, and their end is waited for. Error: the run went well, and a rank did not.
@@ -55,6 +57,7 @@ class RankRun {
   Status sameParameters(const Session& session, std::int64_t step);
   void lookAtPlan(const Session& session);
   std::int64_t plannedBytes(const snapshot::StepRecord& record) const;
+  Status bringSpans(const std::string& mine, storage::RankStep& row, int count, std::int64_t bytes, bool samePlan);
 
   std::unique_ptr<Ranks> ranks_;
   bool mpi_ = false, check_ = false;
@@ -65,6 +68,7 @@ class RankRun {
   std::int64_t stateBytes_ = 0;
   std::int64_t met_ = 0;  // when all ranks had met last, on the clock of this one
   std::vector<storage::RankStep> newest_;
+  std::int64_t lostSpans_ = 0;
 };
 
 }  // namespace stepscope::cli

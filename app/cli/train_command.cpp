@@ -37,6 +37,7 @@ struct TrainArguments {
   bool json = false;
   // Ranks whose rank 0 writes a file of --save, or of --dump-grads: where they keep parts, what is in it comes from all.
   bool savesTogether = false, dumpsTogether = false, wholeParameters = false;
+  bool recordsTogether = false;  // ranks whose rank 0 records: the others time their instructions for it
   SharedOptions shared;
 };
 
@@ -160,8 +161,8 @@ Status checkPlaces(const TrainArguments& a, const std::vector<std::pair<std::str
 }
 
 Status train(const TrainArguments& a, const Output& output, TrainOptions options, RankRun* ranks) {
-  if (a.project.empty()) options.record = "off";  // nobody would read it
-  options.ringBytes = 0;                          // nobody rewinds
+  if (a.project.empty() && !a.recordsTogether) options.record = "off";  // nobody would read it
+  options.ringBytes = 0;                                                // nobody rewinds
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   SS_TRY(checkPlaces(a, fetches));
   std::vector<std::string> keep;
@@ -246,7 +247,12 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
         recordBuild(*recorder, *session);
       }
       recorder->step(record);
-      if (ranks) recorder->ranks(ranks->newest());
+      if (ranks) {
+        recorder->ranks(ranks->newest());
+        if (const std::int64_t lost = ranks->takeLostSpans(); lost > 0)
+          recorder->lost("spans", lost, "a rank ran another plan than rank 0, whose instructions the project names",
+                         "give all ranks batches of the same shapes");
+      }
       watch->look();
     }
     if (ranks && session->counters().micro != 0) continue;  // sums of a round are another's too
@@ -302,7 +308,8 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
 }
 
 // Files are written by the first rank, and what is printed is its.
-void leaveOutputToTheFirst(TrainArguments& a) {
+void leaveOutputToTheFirst(TrainArguments& a, TrainOptions& options) {
+  options.recordBatch.kind = options.recordStatistics.kind = SampleRate::Kind::kOff;  // rank 0 notes those of its own
   for (std::string* file : {&a.project, &a.saveGraphs, &a.save, &a.exportInference, &a.dumpGrads, &a.dumpParams})
     file->clear();
   a.fetch.clear();
@@ -317,7 +324,8 @@ Status trainTogether(TrainArguments& a) {
   a.dumpsTogether = ranks && !a.dumpGrads.empty() && options.rankShard != "off";
   a.wholeParameters = ranks && options.rankShard == "parameters" && !(a.dumpParams.empty() && a.exportInference.empty());
   if (!ranks) return train(a, Output(a.json), std::move(options), nullptr);
-  if (!ranks->leads()) leaveOutputToTheFirst(a);
+  a.recordsTogether = !a.project.empty();
+  if (!ranks->leads()) leaveOutputToTheFirst(a, options);
   Status run = train(a, Output(a.json), std::move(options), ranks.get());
   const Status ended = ranks->end(run);
   return run ? ended : run;

@@ -98,12 +98,18 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute(
-      "ALTER TABLE rank_steps DROP COLUMN begin_ns; ALTER TABLE rank_steps DROP COLUMN exposed_ns; ALTER TABLE "
-      "rank_collectives DROP COLUMN begin_ns; ALTER TABLE rank_collectives DROP COLUMN exposed_ns; INSERT INTO rank_steps "
-      "VALUES (1, 1, 0, 0.5, 1000, 200, 100, 8, 8, 8, 64, 64, 32); INSERT INTO rank_collectives VALUES (1, 1, 0, 0, 'x', "
-      "200, "
-      "100, 8); PRAGMA user_version = 12"));
+  ASSERT_TRUE(connection.execute("DROP TABLE rank_spans; PRAGMA user_version = 13"));
+  if (version == 13) {
+    ASSERT_TRUE(connection.execute(
+        "INSERT INTO rank_steps VALUES (1, 1, 0, 0.5, 1000, 200, 100, 8, 8, 8, 64, 64, 32, 5000, 300); INSERT INTO "
+        "rank_collectives VALUES (1, 1, 0, 0, 'x', 200, 100, 8, 5100, 300)"));
+  } else {
+    ASSERT_TRUE(connection.execute(
+        "ALTER TABLE rank_steps DROP COLUMN begin_ns; ALTER TABLE rank_steps DROP COLUMN exposed_ns; ALTER TABLE "
+        "rank_collectives DROP COLUMN begin_ns; ALTER TABLE rank_collectives DROP COLUMN exposed_ns; INSERT INTO rank_steps "
+        "VALUES (1, 1, 0, 0.5, 1000, 200, 100, 8, 8, 8, 64, 64, 32); INSERT INTO rank_collectives VALUES (1, 1, 0, 0, 'x', "
+        "200, 100, 8); PRAGMA user_version = 12"));
+  }
   if (version < 12) {
     ASSERT_TRUE(connection.execute("DROP TABLE rank_steps; DROP TABLE rank_collectives; PRAGMA user_version = 11"));
   }
@@ -185,7 +191,20 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     if (GetParam() == 12) {
       EXPECT_EQ(readRanks(*project, 1)->ranks[0].exposedNs, 300) << "all was, before 13";
     }
-    EXPECT_TRUE(readRankSteps(*project, 1, 0, 10)->empty()) << "when ranks did what is not known";
+    EXPECT_EQ(readRankSteps(*project, 1, 0, 10)->empty(), GetParam() < 13) << "when ranks did what is not known";
+    const auto ranks = readRanksOf(*project, 2);
+    ASSERT_TRUE(ranks) << ranks.error().message;
+    ASSERT_EQ(ranks->ranks_size(), GetParam() < 12 ? 0 : 1);
+    if (GetParam() >= 12) {
+      EXPECT_EQ(ranks->step(), 1);
+      const snapshot::RankStep& rank = ranks->ranks(0);
+      EXPECT_EQ(rank.exposed_ns(), 300);
+      EXPECT_EQ(rank.begin_ns(), GetParam() == 12 ? 0 : 5000);
+      EXPECT_EQ(rank.planned_bytes(), 64);
+      ASSERT_EQ(rank.collectives_size(), 1);
+      EXPECT_EQ(rank.collectives(0).exposed_ns(), 300);
+      EXPECT_EQ(rank.spans_size(), 0);
+    }
     EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
     EXPECT_EQ(data->timing.kind.speed(), "recorded") << "told by the spans";
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
@@ -209,7 +228,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -7,6 +7,7 @@
 
 #include "storage/recorder.h"
 #include "storage/report/report.h"
+#include "storage/span_codec.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -76,6 +77,110 @@ TEST(RankSteps, AreMeansOfWhatFollowsTheFirst) {
   ASSERT_EQ((*steps)[4].collectives.size(), 2u);
   EXPECT_EQ((*steps)[4].collectives[1].beginNs, (*steps)[4].beginNs + 800'000);
   EXPECT_TRUE(readRanks(project, 2)->ranks.empty()) << "of one process";
+}
+
+// A step of two ranks, of which rank 1 began a little later and has `spans` of its own.
+void recordStep(Recorder& recorder, std::int64_t step, int spans) {
+  snapshot::StepRecord record;
+  record.set_step(step);
+  record.set_begin_ns(5'000'000 + step * 1'000'000);
+  record.set_ns(900'000);
+  snapshot::StepRecord theirs;  // on a clock that began elsewhere
+  theirs.set_begin_ns(70'000'000'000 + step * 1'000'000);
+  for (int i = 0; i < spans; ++i) {
+    for (snapshot::StepRecord* of : {&record, &theirs}) {
+      snapshot::InstructionSpan& span = *of->add_spans();
+      span.set_instruction(i);
+      span.set_node(10 + i);
+      span.set_begin_ns(of->begin_ns() + i * 1000);
+      span.set_end_ns(span.begin_ns() + 600 + (of == &theirs ? 50 : 0));
+    }
+  }
+  std::vector<RankStep> ranks(2);
+  for (int r = 0; r < 2; ++r) {
+    ranks[static_cast<std::size_t>(r)] = {.step = step, .rank = r, .loss = 0.5, .hasLoss = r == 0, .ns = 900'000};
+    ranks[static_cast<std::size_t>(r)].beginNs = record.begin_ns() + r * 7'000;
+    ranks[static_cast<std::size_t>(r)].peakBytes = 100 + r;
+    ranks[static_cast<std::size_t>(r)].plannedBytes = 90 + r;
+    ranks[static_cast<std::size_t>(r)].collectives = {{"gradients", 2'000, 300, 64, record.begin_ns() + 9'000, 2'300}};
+  }
+  ranks[1].spans = encodeSpans(theirs);
+  ranks[1].spanCount = spans;
+  recorder.step(record);
+  recorder.ranks(std::move(ranks));
+}
+
+TEST(RankSteps, BringTheTimesOfEachRankOnOneClock) {
+  const TemporaryFolder folder;
+  {
+    auto recorder = Recorder::start(Project::create(folder / "p.stepscope").value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    for (std::int64_t step = 0; step < 3; ++step) recordStep(*recorder, step, step == 2 ? 0 : 4);
+    ASSERT_TRUE(recorder->close());
+  }
+  const Project project = Project::openReadOnly(folder / "p.stepscope").value();
+  const auto read = readRanksOf(project, 2);
+  ASSERT_TRUE(read) << read.error().message;
+  const snapshot::StepRanks& record = *read;
+  EXPECT_EQ(record.step(), 1);
+  ASSERT_EQ(record.ranks_size(), 2);
+  EXPECT_EQ(record.ranks(0).spans_size(), 0) << "they are those of the step";
+  EXPECT_TRUE(record.ranks(0).has_loss());
+  EXPECT_FALSE(record.ranks(1).has_loss());
+  EXPECT_EQ(record.ranks(1).peak_bytes(), 101);
+  EXPECT_EQ(record.ranks(1).planned_bytes(), 91);
+  ASSERT_EQ(record.ranks(1).collectives_size(), 1);
+  EXPECT_EQ(record.ranks(1).collectives(0).wait_ns(), 2'000);
+  ASSERT_EQ(record.ranks(1).spans_size(), 4);
+  const snapshot::InstructionSpan& span = record.ranks(1).spans(2);
+  EXPECT_EQ(span.instruction(), 2);
+  EXPECT_EQ(span.node(), 12);
+  EXPECT_EQ(span.begin_ns(), 6'000'000 + 7'000 + 2'000) << "as long behind its step's begin, on the clock of rank 0";
+  EXPECT_EQ(span.end_ns() - span.begin_ns(), 650);
+  const auto without = readRanksOf(project, 3);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->ranks(1).spans_size(), 0);
+  EXPECT_EQ(without->ranks(1).collectives_size(), 1);
+}
+
+// Times of instructions are most of a project: those of other ranks go as those of rank 0 do.
+TEST(RankSteps, LoseTheTimesOfOldInstructionsWithThoseOfTheStep) {
+  const TemporaryFolder folder;
+  {
+    auto recorder = Recorder::start(Project::create(folder / "p.stepscope").value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    snapshot::Option keep;
+    keep.set_name("record.keep");
+    keep.set_value("8");
+    recorder->options({keep});
+    for (std::int64_t step = 0; step < 600; ++step) recordStep(*recorder, step, 2);
+    ASSERT_TRUE(recorder->close());
+  }
+  const Project project = Project::openReadOnly(folder / "p.stepscope").value();
+  const auto count = [&](const char* sql) { return project.connection().integer(sql).value(); };
+  EXPECT_LT(count("SELECT count(*) FROM rank_spans"), 400);
+  EXPECT_EQ(count("SELECT count(*) FROM rank_spans"), count("SELECT count(*) FROM step_spans"));
+  EXPECT_EQ(count("SELECT count(*) FROM rank_steps"), 1200);
+}
+
+// Contents of a file are another's word.
+TEST(RankSteps, DamagedTimesAreAnError) {
+  const TemporaryFolder folder;
+  const auto file = folder / "p.stepscope";
+  {
+    auto recorder = Recorder::start(Project::create(file).value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    recordStep(*recorder, 0, 4);
+    ASSERT_TRUE(recorder->close());
+  }
+  {
+    const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
+    ASSERT_TRUE(connection.execute("UPDATE rank_spans SET data = zeroblob(40)"));
+  }
+  const Project project = Project::openReadOnly(file).value();
+  const auto read = readRanksOf(project, 1);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kCorrupt) << read.error().message;
 }
 
 std::string textOf(const std::filesystem::path& path) {

@@ -276,6 +276,11 @@ TEST(RanksOfTheProgram, AProjectSaysWhenEachRankDidWhat) {
       "SELECT count(*) AS n FROM rank_collectives c JOIN rank_steps s USING (run, step, rank) WHERE c.begin_ns < "
       "s.begin_ns OR c.begin_ns > s.begin_ns + s.ns");
   EXPECT_NE(outside.find("[0]"), std::string::npos) << outside;
+  // Of every step the instructions of the two ranks that do not record, as many as rank 0 ran.
+  const std::string timed = rows(
+      "SELECT count(*) AS n FROM rank_spans r JOIN step_spans s USING (step_id, run) WHERE r.rank > 0 AND r.count = "
+      "s.count");
+  EXPECT_NE(timed.find("[8]"), std::string::npos) << timed;
   ASSERT_EQ(run("report " + here + "p.stepscope -o " + here + "p.trace.json", folder.path()).exitCode, 0);
   std::ifstream file(here + "p.trace.json");
   const auto trace = nlohmann::json::parse(file);
