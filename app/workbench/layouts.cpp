@@ -93,7 +93,7 @@ const std::vector<ViewLayout>& shippedLayouts() {
             "Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
             {"memory", "timeline", "training", "value_history", "precision", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
-               {"flame", "hot_ops", "ledger", "trials", "startup_table", "training", "value_history", "sql"}),
+               {"flame", "hot_ops", "ledger", "trials", "startup_table", "training", "value_history", "ranks", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"},
                {"recompute", "capacity", "graph", "options"}),
         layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"node", "options"}, {"determinism", "bisect", "sql"}),

@@ -130,16 +130,18 @@ void ProjectQueries::showStep(std::int64_t step) {
   threads_.read([this, step, number, newest = stepsAsked_, run = run_](const QString& path) {
     if (number != *newest) return;  // another one is wanted by now
     PlanOfStep under;
+    StepRanksPtr ranks;
     const auto read = [&]() -> storage::Result<StepPtr> {
       if (path.isEmpty()) return storage::fail(storage::ErrorCode::kNotFound, "nothing is recorded");
       SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
-      return readStepRecord(project, run, step, under);
+      return readStepRecord(project, run, step, under, ranks);
     };
     const auto found = read();
     const QString problem = found ? QString() : QString::fromStdString(found.error().message);
-    threads_.back([this, step, number, record = found.value_or(nullptr), under, problem] {
+    threads_.back([this, step, number, record = found.value_or(nullptr), under, ranks, problem] {
       if (number != *stepsAsked_) return;
       StepPlans::of(store_).setChosen(step, under);
+      RankTimes::of(store_.project()).setChosen(ranks);
       ChosenStep::of(store_).set(step, record, problem);
     });
   });

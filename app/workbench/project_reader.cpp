@@ -8,6 +8,7 @@
 #include "app/workbench/project_steps.h"
 #include "app/workbench/pytorch_trace.h"
 #include "storage/queries.h"
+#include "storage/rank_steps.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
 #include "storage/trials.h"
@@ -41,6 +42,19 @@ std::map<std::int64_t, RunStepTimes> timesOfRuns(const storage::Project& project
   std::map<std::int64_t, RunStepTimes> out;
   if (const auto times = storage::readStepTimes(project))
     for (const auto& [run, t] : *times) out[run] = stepTimes(t, t.kind);
+  return out;
+}
+
+RankTimes::Table ranksOf(const storage::Project& project, std::int64_t run) {
+  RankTimes::Table out;
+  const auto report = storage::readRanks(project, run);
+  if (!report) return out;
+  for (const storage::RankRow& r : report->ranks)
+    out.ranks.push_back({r.rank, r.steps, r.last, r.ns, r.exposedNs, r.waitNs, r.moveNs, r.sentBytes, r.plannedSentBytes,
+                         r.peakBytes, r.plannedBytes, r.stateBytes});
+  for (const storage::RankCollectiveRow& c : report->collectives)
+    out.collectives.push_back(
+        {QString::fromStdString(c.node), c.meanWaitNs, c.worstWaitNs, c.moveNs, c.exposedNs, c.sentBytes, c.last});
   return out;
 }
 
@@ -178,7 +192,8 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
     for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
   out.ledger = readLedgerReport(project, run);
   out.pytorch = readPyTorchTimes(project, run);
-  readSteps(project, run, {out.plan, out.graph}, out.series, out.steps, out.plans);
+  out.ranks = ranksOf(project, run);
+  readSteps(project, run, {out.plan, out.graph}, out.series, out.steps, out.plans, out.rankSteps);
   if (auto watched = storage::readWatchedStatistics(project, run, kMostWatched)) out.watched = std::move(*watched);
   return out;
 }
@@ -216,6 +231,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   if (contents.ledger) store.findings().ledger().showRecorded(contents.ledger);
   PyTorchTimes::of(store.project()).set(contents.pytorch);
   showValues(contents, store);
+  RankTimes::of(store.project()).set(contents.ranks, contents.rankSteps);
   RunTimes::of(store.project()).set(contents.times);
   store.project().setRuns(contents.runs);
 }

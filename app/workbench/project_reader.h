@@ -10,6 +10,7 @@
 #include "storage/error.h"
 #include "storage/step_facts.h"
 #include "views/common/pytorch_times.h"
+#include "views/common/rank_times.h"
 #include "views/common/run_times.h"
 #include "views/common/snapshot_store.h"
 #include "views/common/step_plans.h"
@@ -29,6 +30,8 @@ struct ProjectContents {
   snapshot::TrialsReport trials;                         // the newest session of them
   std::shared_ptr<const snapshot::LedgerReport> ledger;  // the newest; null: none
   PyTorchTimes::Rows pytorch;                            // of the newest trace that was imported; empty: none
+  RankTimes::Table ranks;                                // empty: a run of one process
+  std::map<std::int64_t, StepRanksPtr> rankSteps;        // of the newest steps, by their number
   StepSeries series;                                     // of all steps
   std::vector<StepPtr> steps;  // of the newest, which carry their spans, and of older ones that noted something
   std::map<std::int64_t, PlanOfStep> plans;  // that steps with spans ran under

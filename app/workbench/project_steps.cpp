@@ -8,6 +8,7 @@
 
 #include "storage/graph_chain.h"
 #include "storage/queries.h"
+#include "storage/rank_steps.h"
 #include "storage/recorded_step.h"
 #include "storage/step_facts.h"
 
@@ -57,10 +58,19 @@ class RecordedPlans {
   std::map<int, GraphPtr> graphs_;  // by build
 };
 
+StepRanksPtr ranksOfStep(const storage::Project& project, std::int64_t stepId) {
+  auto ranks = storage::readRanksOf(project, stepId);
+  if (!ranks || ranks->ranks_size() == 0) return nullptr;
+  return std::make_shared<const snapshot::StepRanks>(std::move(*ranks));
+}
+
 // Into the records of the newest of them.
-void readSpans(const storage::Project& project, const std::vector<RecordedStep>& steps) {
-  for (std::size_t i = steps.size() > kStepsWithSpans ? steps.size() - kStepsWithSpans : 0; i < steps.size(); ++i)
+void readSpans(const storage::Project& project, const std::vector<RecordedStep>& steps,
+               std::map<std::int64_t, StepRanksPtr>& ranks) {
+  for (std::size_t i = steps.size() > kStepsWithSpans ? steps.size() - kStepsWithSpans : 0; i < steps.size(); ++i) {
     if (!storage::readTimesOf(project, steps[i].id, *steps[i].record)) return;
+    if (auto read = ranksOfStep(project, steps[i].id)) ranks[steps[i].record->step()] = std::move(read);
+  }
 }
 
 // What steps noted of their numbers.
@@ -107,18 +117,21 @@ void thinOut(std::vector<RecordedStep>& steps) {
 }  // namespace
 
 storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::int64_t run, std::int64_t step,
-                                        PlanOfStep& under) {
+                                        PlanOfStep& under, StepRanksPtr& ranks) {
   if (run == 0) {
     SS_STORE_ASSIGN(run, storage::newestRun(project));
   }
   SS_STORE_ASSIGN(auto record, storage::readRecordedStep(project, run, step, kBatchBytes));
-  if (const auto row = storage::readStep(project, run, step); row && *row && (*row)->plan)
-    under = RecordedPlans(project, run).of(*(*row)->plan);
+  if (const auto row = storage::readStep(project, run, step); row && *row) {
+    if ((*row)->plan) under = RecordedPlans(project, run).of(*(*row)->plan);
+    ranks = ranksOfStep(project, (*row)->id);
+  }
   return record ? std::make_shared<const snapshot::StepRecord>(std::move(*record)) : StepPtr();
 }
 
 void readSteps(const storage::Project& project, std::int64_t run, const PlanOfStep& newest, StepSeries& series,
-               std::vector<StepPtr>& records, std::map<std::int64_t, PlanOfStep>& plans) {
+               std::vector<StepPtr>& records, std::map<std::int64_t, PlanOfStep>& plans,
+               std::map<std::int64_t, StepRanksPtr>& ranks) {
   StepNotes notes(project, run);
   std::vector<RecordedStep> older;
   std::deque<RecordedStep> last;
@@ -138,7 +151,7 @@ void readSteps(const storage::Project& project, std::int64_t run, const PlanOfSt
     return;
   }
   older.insert(older.end(), std::make_move_iterator(last.begin()), std::make_move_iterator(last.end()));
-  readSpans(project, older);
+  readSpans(project, older, ranks);
   RecordedPlans recorded(project, run, newest);
   for (RecordedStep& step : older) {
     if (step.plan != 0 && step.record->spans_size() > 0) plans[step.record->step()] = recorded.of(step.plan);

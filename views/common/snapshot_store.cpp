@@ -9,6 +9,7 @@
 #include "views/common/findings.h"
 #include "views/common/pass_stages.h"
 #include "views/common/pytorch_times.h"
+#include "views/common/rank_times.h"
 #include "views/common/run_times.h"
 #include "views/common/running.h"
 #include "views/common/step_plans.h"
@@ -30,6 +31,7 @@ SnapshotStore::SnapshotStore(QObject* parent)
     : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {
   new RunTimes(project_);
   new PyTorchTimes(project_);
+  new RankTimes(project_);
   new Running(this);
   new WorkerHost(this);
   new PassStages(this);
@@ -102,6 +104,7 @@ void SnapshotStore::clear() {
   emit alertsChanged();
   emit breakpointsChanged();
   PyTorchTimes::of(*project_).set({});
+  RankTimes::of(*project_).set({}, {});
   emit stepsChanged();
   emit positionChanged();
   emit determinismChanged();

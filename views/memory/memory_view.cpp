@@ -15,7 +15,12 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new MemoryCanvas(this);
   canvas_->setObjectName(QStringLiteral("memory_map"));
-  column->addWidget(canvas_);
+  column->addWidget(canvas_, 1);
+  ranks_ = new RankStrip(this);
+  column->addWidget(ranks_);
+  const auto showRanks = [this] { ranks_->setRanks(RankTimes::of(store().project()).table().ranks); };
+  connect(&RankTimes::of(store().project()), &RankTimes::changed, this, showRanks);
+  showRanks();
   setFocusProxy(canvas_);
   connect(&store(), &SnapshotStore::planChanged, this, &MemoryView::planChanged);
   connect(&store(), &SnapshotStore::stepsChanged, this, &MemoryView::stepsChanged);

@@ -4,6 +4,7 @@
 
 #include "views/common/view.h"
 #include "views/memory/memory_canvas.h"
+#include "views/memory/rank_strip.h"
 
 namespace stepscope {
 
@@ -20,6 +21,7 @@ class MemoryView : public View {
   void drawPicture(QPainter& painter) override;
 
   MemoryCanvas& canvas() { return *canvas_; }
+  const RankStrip& ranks() const { return *ranks_; }
 
  private:
   void planChanged();
@@ -28,6 +30,7 @@ class MemoryView : public View {
   void showMenu(QPointF pixel, const QPoint& at);
 
   MemoryCanvas* canvas_;
+  RankStrip* ranks_;
 };
 
 }  // namespace stepscope

@@ -9,6 +9,7 @@
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/drawing/axis_ticks.h"
+#include "views/timeline/exchange_words.h"
 
 namespace stepscope {
 namespace {
@@ -143,6 +144,7 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
            (s.hasLoss ? QStringLiteral("\nloss %1").arg(format::number(s.loss)) : QString());
   }
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  if (s.exchange >= 0) return exchangeTip(*model_, s);
   if (s.work >= 0) return workTip(model_->work()[static_cast<std::size_t>(s.work)]);
   QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.own), nameOf(s.step, s.own)),
                     QStringLiteral("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
@@ -152,6 +154,7 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
                  .arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()),
                       format::visible(in->implementation()));
   }
+  if (model_->ranks() > 1) lines << QStringLiteral("rank %1").arg(model_->rows()[static_cast<std::size_t>(row)].rank);
   lines << QStringLiteral("step %1 · %2 after its begin")
                .arg(model_->steps()[static_cast<std::size_t>(s.step)].step)
                .arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
@@ -212,18 +215,25 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   const QRectF area = this->area();
   const QFontMetricsF metrics(text_.font());
   const double top = rowTop(index), high = rowHeight();
-  p.setPen(t.grid);
+  const bool lastOfRank = index + 1 < static_cast<int>(model_->rows().size()) &&
+                          model_->rows()[static_cast<std::size_t>(index) + 1].rank != row.rank;
+  p.setPen(lastOfRank ? QPen(t.edge, 2) : QPen(t.grid));
   p.drawLine(QPointF(0, top + high - 0.5), QPointF(width(), top + high - 0.5));
   const double unit = Metrics::current().unit, baseline = top + high / 2 + metrics.ascent() / 2 - 1.5;
   p.setPen(t.text);
   using Kind = TimelineRow::Kind;
-  p.drawText(QPointF(unit * 0.8, baseline), row.kind == Kind::kCalls    ? QStringLiteral("Calls")
-                                            : row.kind == Kind::kStream ? QStringLiteral("Device")
-                                                                        : names::phase(row.phase));
+  p.drawText(QPointF(unit * 0.8, baseline), row.kind == Kind::kCalls         ? QStringLiteral("Calls")
+                                            : row.kind == Kind::kStream      ? QStringLiteral("Device")
+                                            : row.kind == Kind::kCollectives ? QStringLiteral("Collectives")
+                                                                             : names::phase(row.phase));
   p.setPen(t.faint);
-  const QString thread = row.kind == Kind::kStream                     ? QStringLiteral("stream %1").arg(row.thread)
-                         : row.kind == Kind::kCalls || row.thread == 0 ? QStringLiteral("main")
-                                                                       : QStringLiteral("stream %1").arg(row.thread - 1);
+  const int stream = row.kind == Kind::kStream ? row.thread : row.kind == Kind::kCalls ? -1 : row.thread - 1;
+  QString thread = stream < 0 ? QStringLiteral("main") : QStringLiteral("stream %1").arg(stream);
+  if (model_->ranks() > 1) {
+    thread =
+        stream < 0 ? QStringLiteral("rank %1").arg(row.rank) : QStringLiteral("%1: stream %2").arg(row.rank).arg(stream);
+    p.setPen(t.muted);
+  }
   p.drawText(QPointF(area.left() - metrics.horizontalAdvance(thread) - 10, baseline), thread);
 
   p.save();
@@ -270,15 +280,19 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   p.setPen(Qt::NoPen);
   for (std::size_t c = 0; c < batches.size(); ++c) {
     if (batches[c].empty()) continue;
-    p.setBrush(mixed(t.category(QString::fromStdString(model_->categories()[c])), t.panel, 0.62));
+    if (static_cast<int>(c) == model_->waitingCategory())
+      p.setBrush(QBrush(t.warn, Qt::BDiagPattern));
+    else
+      p.setBrush(mixed(t.category(QString::fromStdString(model_->categories()[c])), t.panel, 0.62));
     p.drawRects(batches[c].data(), static_cast<int>(batches[c].size()));
   }
   for (const QRectF& r : together) p.fillRect(QRectF(r.x(), y + h - 2, std::max(1.5, r.width()), 3), t.accent);
   for (const auto& [r, slice] : wide) {
     const snapshot::Instruction* in = model_->ran(slice->step, slice->own);
-    const QString name = slice->work >= 0 ? workName(model_->work()[static_cast<std::size_t>(slice->work)])
-                         : in != nullptr  ? names::op(*in)
-                                          : QString();
+    const QString name = slice->exchange >= 0 ? exchangeWords(*model_, *slice)
+                         : slice->work >= 0   ? workName(model_->work()[static_cast<std::size_t>(slice->work)])
+                         : in != nullptr      ? names::op(*in)
+                                              : QString();
     p.setPen(t.text);
     p.drawText(QPointF(r.x() + 4, baseline), text_.legible(name, r.width() - 7));
   }

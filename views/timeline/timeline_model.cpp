@@ -60,6 +60,17 @@ std::vector<int> counterpartsOf(const PlanSnapshot& plan, const PlanSnapshot& in
   return found;
 }
 
+// The instruction of a node that is called so; -1 where none or several are.
+int instructionCalled(const PlanSnapshot& plan, const std::string& node) {
+  int found = -1;
+  for (const auto& in : plan.plan().instructions()) {
+    if (!in.label().ends_with(" '" + node + '\'')) continue;  // "stepscope.AllReduce 'node'"
+    if (found >= 0) return -1;
+    found = in.index();
+  }
+  return found;
+}
+
 }  // namespace
 
 std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, std::shared_ptr<const PlanSnapshot> plan,
@@ -74,27 +85,38 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
   auto model = std::make_shared<TimelineModel>();
   model->categories_.emplace_back("other");
   std::map<std::string, std::uint8_t> known{{"other", 0}};
+  const auto categoryCalled = [&](const std::string& name) -> std::uint8_t {
+    const auto [at, fresh] = known.emplace(name, static_cast<std::uint8_t>(model->categories_.size()));
+    if (fresh) {
+      if (model->categories_.size() >= 255) return at->second = 0;
+      model->categories_.push_back(name);
+    }
+    return at->second;
+  };
   const auto categoryOf = [&](const GraphSnapshot* graph, int nodeId) -> std::uint8_t {
     const snapshot::Node* node = graph ? graph->node(nodeId) : nullptr;
     if (node != nullptr && node->phase() == snapshot::BACKWARD) {
       if (const snapshot::Node* forward = graph->node(graph->forwardOf(nodeId))) node = forward;
     }
-    if (node == nullptr) return 0;
-    const auto [at, fresh] = known.emplace(node->category(), static_cast<std::uint8_t>(model->categories_.size()));
-    if (fresh) {
-      if (model->categories_.size() >= 255) return at->second = 0;
-      model->categories_.push_back(node->category());
-    }
-    return at->second;
+    return node == nullptr ? 0 : categoryCalled(node->category());
   };
   std::vector<const RanStep*> used;
   for (auto it = steps.rbegin(); it != steps.rend() && used.size() < most; ++it) {
-    if (it->record && it->record->spans_size() > 0) used.push_back(&*it);
+    if (it->record && (it->record->spans_size() > 0 || it->ranks)) used.push_back(&*it);
   }
   std::reverse(used.begin(), used.end());
   std::map<const PlanSnapshot*, std::vector<int>> counterparts;
   using Kind = TimelineRow::Kind;
-  std::map<std::tuple<Kind, int, int>, TimelineRow> rows;
+  std::map<std::tuple<int, Kind, int, int>, TimelineRow> rows;  // by rank first
+  const auto rowOf = [&rows](int rank, Kind kind, int thread, int phase) -> TimelineRow& {
+    TimelineRow& row = rows[{rank, kind, thread, phase}];
+    row.kind = kind;
+    row.rank = rank;
+    row.thread = thread;
+    row.phase = static_cast<snapshot::Phase>(phase);
+    return row;
+  };
+  std::map<std::pair<const PlanSnapshot*, std::string>, int> collectives;  // their instructions
   bool first = true;
   for (const RanStep* ran : used) {
     const snapshot::StepRecord* record = ran->record.get();
@@ -117,17 +139,38 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
                        .warmUp = record->warm_up(),
                        .other = other,
                        .plan = ran->plan};
-    for (const auto& span : record->spans()) {
-      if (span.end_ns() < span.begin_ns()) continue;  // a clock that went backwards says nothing
+    const auto addSpan = [&](int rank, const snapshot::InstructionSpan& span) {
+      if (span.end_ns() < span.begin_ns()) return;  // a clock that went backwards says nothing
       const snapshot::Instruction* in = plan ? plan->instruction(span.instruction()) : nullptr;
-      const int phase = in != nullptr ? in->phase() : snapshot::FORWARD;
-      TimelineRow& row = rows[{Kind::kInstructions, span.thread(), phase}];
-      row.thread = span.thread();
-      row.phase = static_cast<snapshot::Phase>(phase);
-      row.slices.push_back({span.begin_ns(), span.end_ns(), shown(span.instruction()), span.instruction(), step, -1,
-                            categoryOf(ran->graph.get(), span.node())});
+      rowOf(rank, Kind::kInstructions, span.thread(), in != nullptr ? in->phase() : snapshot::FORWARD)
+          .slices.push_back({span.begin_ns(), span.end_ns(), shown(span.instruction()), span.instruction(), step, -1, -1,
+                             categoryOf(ran->graph.get(), span.node())});
       entry.begin = std::min(entry.begin, span.begin_ns());
       entry.end = std::max(entry.end, span.end_ns());
+    };
+    for (const auto& span : record->spans()) addSpan(0, span);
+    static const snapshot::StepRanks kNone;
+    for (const snapshot::RankStep& rank : (ran->ranks ? *ran->ranks : kNone).ranks()) {
+      if (rank.rank() < 0) continue;
+      model->ranks_ = std::max(model->ranks_, rank.rank() + 1);
+      for (const auto& span : rank.spans()) addSpan(rank.rank(), span);
+      for (const snapshot::RankCollective& collective : rank.collectives()) {
+        if (collective.begin_ns() <= 0) continue;  // when it was is not known
+        const int exchange = static_cast<int>(model->exchanges_.size());
+        model->exchanges_.push_back({collective, rank.rank(), step});
+        const auto [place, unknown] = collectives.try_emplace({plan, collective.node()}, -1);
+        if (unknown && plan) place->second = instructionCalled(*plan, collective.node());
+        const int own = place->second;
+        const std::int64_t met = collective.begin_ns() + std::max<std::int64_t>(0, collective.wait_ns()),
+                           end = met + std::max<std::int64_t>(0, collective.move_ns());
+        model->waitingCategory_ = categoryCalled("waiting");
+        TimelineRow& row = rowOf(rank.rank(), Kind::kCollectives, 0, 0);
+        row.slices.push_back({collective.begin_ns(), met, shown(own), own, step, -1, exchange,
+                              static_cast<std::uint8_t>(model->waitingCategory_)});
+        row.slices.push_back({met, end, shown(own), own, step, -1, exchange, categoryCalled("movement")});
+        entry.begin = std::min(entry.begin, collective.begin_ns());
+        entry.end = std::max(entry.end, end);
+      }
     }
     const snapshot::DeviceWork& device = record->device();
     for (const auto& made : device.records()) {
@@ -142,10 +185,7 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
       of.instruction = shown(made.instruction());
       of.own = made.instruction();
       const auto put = [&, instruction = of.instruction](Kind kind, int number, std::int64_t begin, std::int64_t end) {
-        TimelineRow& row = rows[{kind, number, 0}];
-        row.kind = kind;
-        row.thread = number;
-        row.slices.push_back({begin, end, instruction, made.instruction(), step, work, category});
+        rowOf(0, kind, number, 0).slices.push_back({begin, end, instruction, made.instruction(), step, work, -1, category});
         entry.begin = std::min(entry.begin, begin);
         entry.end = std::max(entry.end, end);
       };
@@ -187,6 +227,7 @@ void TimelineModel::findWork() {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   std::int64_t busy = 0;
   for (const TimelineRow& row : rows_) {
+    if (row.kind == TimelineRow::Kind::kCollectives) continue;  // they wait for others
     for (const TimelineSlice& s : row.slices) {
       if (present && steps_[static_cast<std::size_t>(s.step)].other) continue;
       spans.emplace_back(s.begin, s.end);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Recorded spans as rows of slices, one row per thread and phase, with a mipmap so that a frame costs what is seen. What a
-// device recorded of itself has rows below: the calls that put work on its streams, and a row per stream.
+// device recorded of itself has rows below: the calls that put work on its streams, and a row per stream. Of a run of
+// several processes every rank has rows, one below the other, the last of which are its collectives: first the waiting for
+// the others, then the moving of bytes.
 //
 // Level 0 holds the slices; level k joins 4^k neighbours into one entry with the sum of their busy time and the category
 // that took most of it. Immutable; made off the GUI thread from snapshots. Times are nanoseconds of the worker's clock.
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/snapshot/ranks.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "views/common/snapshots.h"
 
@@ -21,7 +24,8 @@ struct TimelineSlice {
   int instruction = -1;       // of the plan that is shown; -1: it has none that does the same
   int own = -1;               // of the plan that its step ran under
   int step = 0;               // index into steps()
-  int work = -1;              // index into work(): a call, or what it put on a stream; -1: an instruction
+  int work = -1;              // index into work(): a call, or what it put on a stream; -1: none of it
+  int exchange = -1;          // index into exchanges(): waiting or moving of a collective; -1: none of it
   std::uint8_t category = 0;  // index into categories()
 };
 
@@ -32,8 +36,9 @@ struct SliceGroup {  // of a mipmap level
 };
 
 struct TimelineRow {
-  enum class Kind { kInstructions, kCalls, kStream };
+  enum class Kind { kInstructions, kCalls, kStream, kCollectives };
   Kind kind = Kind::kInstructions;
+  int rank = 0;
   int thread = 0;  // kStream: its number
   snapshot::Phase phase = snapshot::FORWARD;
   std::vector<TimelineSlice> slices;            // by begin, not overlapping
@@ -49,11 +54,12 @@ struct TimelineStep {
   std::shared_ptr<const PlanSnapshot> plan;  // that it ran under; null: not known
 };
 
-// A step with what it ran under; either may be null.
+// A step with what it ran under; each may be null.
 struct RanStep {
   std::shared_ptr<const snapshot::StepRecord> record;
   std::shared_ptr<const PlanSnapshot> plan;
   std::shared_ptr<const GraphSnapshot> graph;
+  std::shared_ptr<const snapshot::StepRanks> ranks = nullptr;  // what other processes did; null: there are none
 };
 
 // A kernel, copy or fill with its call. Row and slice of each; -1: the call is not known.
@@ -62,6 +68,12 @@ struct TimelineWork {
   snapshot::DeviceKernel kernel;             // empty for a copy or fill
   int step = 0, instruction = -1, own = -1;  // as those of a slice
   int callRow = -1, callSlice = -1, row = -1, slice = -1;
+};
+
+// A collective of a step as a rank saw it.
+struct TimelineExchange {
+  snapshot::RankCollective record;
+  int rank = 0, step = 0;
 };
 
 using StepPtrs = std::vector<std::shared_ptr<const snapshot::StepRecord>>;
@@ -79,6 +91,10 @@ class TimelineModel {
   const std::vector<TimelineRow>& rows() const { return rows_; }
   const std::vector<TimelineStep>& steps() const { return steps_; }
   const std::vector<std::string>& categories() const { return categories_; }
+  int ranks() const { return ranks_; }  // processes; 1 where steps do not say
+  // Whether a slice shows how long a rank waited in a collective, and not how it moved bytes.
+  bool waits(const TimelineSlice& slice) const { return slice.exchange >= 0 && slice.category == waitingCategory_; }
+  int waitingCategory() const { return waitingCategory_; }  // -1: no slice waits
   // What a slice, or the instruction of some work, did in its step; nullptr where its plan is not known.
   const snapshot::Instruction* ran(int step, int own) const;
   int others() const;  // steps of another plan
@@ -92,20 +108,24 @@ class TimelineModel {
   std::int64_t waiting() const { return waiting_; }  // the sum of such waits
 
   const std::vector<TimelineWork>& work() const { return work_; }
+  const std::vector<TimelineExchange>& exchanges() const { return exchanges_; }
   // What an instruction put on streams in the newest step that has it: indices into work().
   std::vector<int> workOf(int instruction) const;
 
   // The slice of a row at a time; -1.
   int at(const TimelineRow& row, std::int64_t ns) const;
-  // Row and slice of an instruction, not of what it put on a stream, in the newest step that has it; false when there is
-  // none.
+  // Row and slice of an instruction, not of what it put on a stream, in the newest step that has it, on the first rank that
+  // has it; false when there is none.
   bool find(int instruction, int* row, int* slice) const;
 
  private:
   std::vector<TimelineRow> rows_;
   std::vector<TimelineStep> steps_;
   std::vector<TimelineWork> work_;
+  std::vector<TimelineExchange> exchanges_;
   std::vector<std::string> categories_;
+  int ranks_ = 1;
+  int waitingCategory_ = -1;
   void findWork();
 
   std::int64_t begin_ = 0, end_ = 1, count_ = 0, workBegin_ = 0, workEnd_ = 1, waiting_ = 0;

@@ -8,6 +8,7 @@
 
 #include "views/common/chosen_step.h"
 #include "views/common/format.h"
+#include "views/common/rank_times.h"
 #include "views/common/step_plans.h"
 
 namespace stepscope {
@@ -34,6 +35,7 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::stepsChanged, this, later);
   connect(&store(), &SnapshotStore::planChanged, this, later);
   connect(&store(), &SnapshotStore::graphChanged, this, later);
+  connect(&RankTimes::of(store().project()), &RankTimes::changed, this, later);
   connect(&ChosenStep::of(store()), &ChosenStep::changed, this, [this] {
     elsewhere_ = true;
     emit emptyChanged();
@@ -110,6 +112,7 @@ QString TimelineView::headerText() const {
                                           : QStringLiteral("%1 steps").arg(format::count(steps));
   QString text = QStringLiteral("%1 · %2 spans").arg(shown, format::count(model->sliceCount()));
   if (model->waiting() > 0) text += QStringLiteral(" · %1 waiting").arg(format::time(model->waiting()));
+  if (model->ranks() > 1) text += QStringLiteral(" · %1 ranks").arg(format::count(model->ranks()));
   if (model->others() > 0) text += QStringLiteral(" · %1 of another plan").arg(model->others());
   return text;
 }
@@ -121,7 +124,9 @@ QString TimelineView::emptyText() const {
     return QStringLiteral(
         "No model is open. Open one (Ctrl+O) and run a training step; its instructions appear here over time.");
   const auto& all = store().steps();  // the newest ones have spans, if any
-  if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; })) return {};
+  if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; }) ||
+      RankTimes::of(store().project()).hasSteps())
+    return {};
   return store().steps().empty()
              ? QStringLiteral(
                    "Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
@@ -133,11 +138,12 @@ void TimelineView::rebuild() {
   const int request = ++request_;
   const std::vector<StepPtr> all = ChosenStep::of(store()).steps();
   const StepPlans& plans = StepPlans::of(store());
+  const RankTimes& ranks = RankTimes::of(store().project());
   std::vector<RanStep> steps;
   for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 64); i < all.size(); ++i) {
     PlanOfStep under = plans.planOf(all[i]->step());
     if (!under.plan && plans.underPresent(*all[i])) under = {store().plan(), store().graph()};
-    steps.push_back({all[i], std::move(under.plan), std::move(under.graph)});
+    steps.push_back({all[i], std::move(under.plan), std::move(under.graph), ranks.ofStep(all[i]->step())});
   }
   pool_.start([this, request, steps, plan = store().plan()] {
     auto model = TimelineModel::make(steps, plan);
