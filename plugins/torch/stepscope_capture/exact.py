@@ -128,8 +128,11 @@ def _attention(original):
 
     def scaled_dot_product_attention(query, key, value, attn_mask=None, *others, **options):
         mode = KeepMeaning.tracing()
-        if mode is None or not mode.markers.symbolic or attn_mask is None or attn_mask.dtype != torch.bool:
+        if mode is None or not mode.markers.symbolic:
             return original(query, key, value, attn_mask, *others, **options)
+        if attn_mask is None or attn_mask.dtype != torch.bool:
+            # What the exporter takes it apart into has results of another layout than the traced one, which views after it do not fit.
+            return original(query, key, value, attn_mask, *others, **options).clone(memory_format=torch.contiguous_format)
         seen = attn_mask.any(-1, keepdim=True)
         result = original(query, key, value, attn_mask | ~seen, *others, **options)
         return torch.where(seen, result, torch.zeros_like(result))

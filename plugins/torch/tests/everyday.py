@@ -234,3 +234,21 @@ def rows_in_groups_of_experts():
             return self.last(torch.tanh(torch._grouped_mm(x, self.experts, ends)))
 
     return Model(), F.cross_entropy, several(lambda: ((torch.randn(5, 8), torch.tensor([2, 2, 4, 5], dtype=torch.int32)), labels(3, 5)))
+
+
+@native
+def attention_that_is_viewed():
+    """As in transformers: what is transposed is contiguous in one of the passes of the dynamo exporter, and not in the next."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = nn.Parameter(torch.randn(2, 5, 5))  # of relative positions; with a gradient PyTorch takes another kernel
+            self.q, self.k, self.v, self.last = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 3)
+
+        def forward(self, x):
+            q, k, v = (layer(x).view(3, 5, 2, 4).transpose(1, 2) for layer in (self.q, self.k, self.v))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.bias.unsqueeze(0), scale=0.5).transpose(1, 2).contiguous()
+            return self.last(y.reshape(3, 5, -1).contiguous()).mean(1)
+
+    return Model(), F.cross_entropy, several(lambda: (torch.randn(3, 5, 6), labels(3, 3)))
