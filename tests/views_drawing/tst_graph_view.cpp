@@ -4,6 +4,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -124,6 +125,58 @@ class GraphViewTest : public QObject {
     QVERIFY(settle(view));
     QCOMPARE(canvas.zoomPercent(), zoom);
     QVERIFY(inSight(canvas.selected()));
+  }
+
+  // Going to a node frames the pair, from either side; and there is no empty place beside the picture while more of it is
+  // out of sight on the other side.
+  void aForwardNodeIsShownBesideItsGradient() {
+    ShownGraph w(4, {640, 430});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    const auto onScreen = [&](const BoxF& b) { return canvas.viewport().toPixel(QRectF(b.x, b.y, b.w, b.h)); };
+    const auto inSight = [&](int id) {
+      const GraphScene& scene = *canvas.scene();
+      const int box = scene.boxOfNode[static_cast<std::size_t>(scene.model->ofNodeId(id))];
+      return QRectF(canvas.rect()).contains(onScreen(scene.boxes[static_cast<std::size_t>(box)].at));
+    };
+    const auto& graph = *w.store.graph();
+    int tried = 0;
+    for (const auto& node : graph.graph().nodes()) {
+      if (node.phase() != snapshot::FORWARD) continue;
+      std::vector<int> gradients;
+      for (const auto& other : graph.graph().nodes())
+        if (other.phase() == snapshot::BACKWARD && graph.forwardOf(other.id()) == node.id()) gradients.push_back(other.id());
+      if (gradients.empty() || ++tried % 3 != 0) continue;
+      w.selection.select(Selection::ofNode(node.id()));
+      QVERIFY(settle(view));
+      QVERIFY2(inSight(node.id()), node.name().c_str());
+      QVERIFY2(std::ranges::any_of(gradients, inSight), node.name().c_str());
+      const QRectF all = onScreen(canvas.scene()->bounds);
+      QVERIFY2(all.left() <= 60 || all.right() <= canvas.width(), "empty at the left");
+      QVERIFY2(all.right() >= canvas.width() - 60 || all.left() >= 0, "empty at the right");
+      QVERIFY2(all.top() <= 60 || all.bottom() <= canvas.height(), "empty above");
+    }
+    QVERIFY(tried > 10);
+  }
+
+  // At any zoom both columns have their title, each on its side of the line between them.
+  void bothColumnsHaveTheirTitleAtAnyZoom() {
+    ShownGraph w(4, {900, 520});
+    QVERIFY(settle(w.view()));
+    const GraphScene& scene = *w.view().canvas().scene();
+    QVERIFY(scene.columnGap > 0);
+    const QFontMetricsF metrics(w.view().font());
+    for (const double zoom : {0.02, 0.05, 0.1, 0.17, 0.18, 0.3, 0.5}) {
+      Viewport at;
+      at.size = {900, 520};
+      at.scaleX = at.scaleY = zoom;
+      at.origin = {scene.columnGap - 450 / zoom, 0};  // the line in the middle
+      const auto titles = columnTitles(scene, at, metrics);
+      QCOMPARE(titles.size(), std::size_t{2});
+      QVERIFY(titles[0].x >= 0 && titles[0].x + metrics.horizontalAdvance(titles[0].words) < 450);
+      QVERIFY(titles[1].x > 450 && titles[1].x + metrics.horizontalAdvance(titles[1].words) <= 900);
+    }
   }
 
   void castsCanBeHiddenAndTheirSelectionShowsWhereTheValueComesFrom() {

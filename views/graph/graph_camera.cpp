@@ -21,6 +21,10 @@ double atRest(double scale) {
 
 // Where a box has to be to count as in view: below the titles of the columns.
 QRectF inner(const Viewport& view) { return QRectF(QPointF(), view.size).adjusted(8, 34, -8, -8); }
+
+// Above the picture: below the titles of the columns, in pixels.
+double topOf(const GraphScene& scene) { return scene.columnGap > 0 ? kGraphMargin + 10 : kGraphMargin; }
+
 }  // namespace
 
 double GraphCamera::base() { return Metrics::current().unit / 13.0; }
@@ -40,7 +44,7 @@ void GraphCamera::fitAll(const GraphScene& scene) {
   ownZoom_ = false;
   const BoxF& b = scene.bounds;
   const double width = view_.size.width(), height = view_.size.height();
-  const double top = scene.columnGap > 0 ? kGraphMargin + 10 : kGraphMargin;
+  const double top = topOf(scene);
   const double wide = std::max(1.0, width - 2 * kGraphMargin) / b.w, high = std::max(1.0, height - kGraphMargin - top) / b.h;
   // A long graph is shown from its beginning, readable, rather than as a thread.
   const double readable = 0.3 * base();
@@ -96,9 +100,7 @@ bool GraphCamera::showBox(const GraphScene& scene, int box, int partner) {
     view_.origin.setX(target.center().x() - visible.width() / 2);
   view_.origin.setY(on.height() < view_.size.height() * 0.9 ? target.center().y() - visible.height() / 2 - 13 / scale
                                                             : target.top() - 40 / scale);
-  // Keep both columns in view where there is room for them.
-  if (scene.bounds.w <= visible.width()) view_.origin.setX((scene.bounds.w - visible.width()) / 2);
-  clamp(scene);
+  fill(scene);
   return true;
 }
 
@@ -139,6 +141,17 @@ void GraphCamera::follow(const GraphScene& scene, const BoxF& before, const BoxF
   view_.origin += group ? QPointF(after.centerX() - before.centerX(), after.y - before.y)
                         : QPointF(after.centerX() - before.centerX(), after.centerY() - before.centerY());
   clamp(scene);
+}
+
+void GraphCamera::fill(const GraphScene& scene) {
+  const BoxF& b = scene.bounds;
+  const QRectF visible = view_.visible();
+  const double margin = kGraphMargin / view_.scaleX, top = topOf(scene) / view_.scaleY;
+  const auto along = [](double origin, double from, double to, double room) {
+    return to - from <= room ? from - (room - (to - from)) / 2 : std::clamp(origin, from, to - room);
+  };
+  view_.origin.setX(along(visible.x(), b.x - margin, b.right() + margin, visible.width()));
+  view_.origin.setY(along(visible.y(), b.y - top, b.bottom() + margin, visible.height()));
 }
 
 void GraphCamera::clamp(const GraphScene& scene) {

@@ -35,6 +35,9 @@ class GraphCamera {
   void clamp(const GraphScene& scene);
 
  private:
+  // No empty place beside the picture while there is more of it on the other side; what has room stands in the middle.
+  void fill(const GraphScene& scene);
+
   Viewport view_;
   bool fitted_ = true;
   bool ownZoom_ = false;  // the user's

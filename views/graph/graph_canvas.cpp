@@ -160,13 +160,31 @@ void GraphCanvas::showGroup(int group) {
   if (scene_ && camera_.showGroup(*scene_, group)) moved();
 }
 
-// The box of the forward node that the gradient in a box belongs to, or of the closed group that holds it; -1 none.
+// The box in the other column that belongs to this one, or of the closed group that holds it; of several gradients the one
+// nearest to the forward column. -1: none.
 int GraphCanvas::partnerOf(int box) const {
-  const SceneBox& of = scene_->boxes[static_cast<std::size_t>(box)];
-  if (of.node < 0 || !of.gradient) return -1;
-  const int forward = scene_->model->nodes()[static_cast<std::size_t>(of.node)].anchor;
-  const int partner = forward < 0 ? -1 : scene_->boxOfNode[static_cast<std::size_t>(forward)];
-  return partner == box ? -1 : partner;
+  const std::vector<SceneBox>& boxes = scene_->boxes;
+  const SceneBox& of = boxes[static_cast<std::size_t>(box)];
+  if (of.kind == BoxKind::kClosedGroup) {
+    const auto other = std::ranges::find_if(boxes, [&of](const SceneBox& b) {
+      return b.kind == BoxKind::kClosedGroup && b.group == of.group && b.gradient != of.gradient;
+    });
+    return other == boxes.end() ? -1 : static_cast<int>(other - boxes.begin());
+  }
+  if (of.node < 0) return -1;
+  const auto& nodes = scene_->model->nodes();
+  if (of.gradient) {
+    const int forward = nodes[static_cast<std::size_t>(of.node)].anchor;
+    const int partner = forward < 0 ? -1 : scene_->boxOfNode[static_cast<std::size_t>(forward)];
+    return partner == box ? -1 : partner;
+  }
+  int nearest = -1;
+  for (std::size_t i = 0; of.kind == BoxKind::kNode && i < nodes.size(); ++i) {
+    const int b = nodes[i].anchor == of.node ? scene_->boxOfNode[i] : -1;
+    if (b < 0 || !boxes[static_cast<std::size_t>(b)].gradient) continue;
+    if (nearest < 0 || boxes[static_cast<std::size_t>(b)].at.x < boxes[static_cast<std::size_t>(nearest)].at.x) nearest = b;
+  }
+  return nearest;
 }
 
 void GraphCanvas::moved() {

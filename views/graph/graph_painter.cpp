@@ -136,24 +136,32 @@ void GraphPainter::paint(QPainter& painter, const Viewport& view, const GraphPai
   painter.restore();
 }
 
+std::vector<ColumnTitle> columnTitles(const GraphScene& scene, const Viewport& view, const QFontMetricsF& metrics) {
+  std::vector<ColumnTitle> titles;
+  if (scene.columnGap <= 0) return titles;
+  constexpr double kMargin = 8;  // beside the line and the edges of the widget
+  const double right = view.size.width(), line = view.toX(scene.columnGap);
+  const auto add = [&](double from, double to, double low, double high, const QString& words) {
+    const double a = std::max(view.toX(from), 0.0), b = std::min(view.toX(to), right),
+                 width = metrics.horizontalAdvance(words);
+    if (b > a && high - low >= width) titles.push_back({std::clamp((a + b - width) / 2, low, high - width), words});
+  };
+  add(0, scene.columnGap, kMargin, std::min(line, right) - kMargin, QStringLiteral("Forward  ↓"));
+  add(scene.columnGap, scene.bounds.w, std::max(line, 0.0) + kMargin, right - kMargin, QStringLiteral("Gradient  ↑"));
+  return titles;
+}
+
 void GraphPainter::paintOverlay(QPainter& painter, const Viewport& view) {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   const QFont strong = sceneFont(12, QFont::DemiBold);
   painter.setFont(strong);
-  const QFontMetricsF metrics(strong);
-  const auto column = [&](double from, double to, const QString& words) {
-    const double a = std::max(view.toX(from), 0.0), b = std::min(view.toX(to), view.size.width());
-    const double width = metrics.horizontalAdvance(words);
-    if (b - a < width + 16) return;
-    painter.setPen(g_.t.muted);
-    painter.drawText(QPointF((a + b - width) / 2, 18), words);
-  };
   if (g_.scene.columnGap > 0) {
     const QRectF band(0, 0, view.size.width(), 27);
     painter.fillRect(band, g_.t.panel);
-    column(0, g_.scene.columnGap, QStringLiteral("Forward  ↓"));
-    column(g_.scene.columnGap, g_.scene.bounds.w, QStringLiteral("Gradient  ↑"));
+    painter.setPen(g_.t.muted);
+    for (const ColumnTitle& title : columnTitles(g_.scene, view, QFontMetricsF(strong)))
+      painter.drawText(QPointF(title.x, 18), title.words);
   }
   if (g_.marks.heat != HeatKind::kNone) paintHeatLegend(g_, painter, view);
   painter.restore();

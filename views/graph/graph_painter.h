@@ -5,9 +5,20 @@
 // QImage as the target.
 #pragma once
 
+#include <QFontMetricsF>
+#include <vector>
+
 #include "views/graph/graph_paint_context.h"
 
 namespace stepscope {
+
+// The title of a column of the scene, over the picture. Both stand there at any zoom, on their side of the line between the
+// columns; that of a column that is not in view, or hardly, is left out.
+struct ColumnTitle {
+  double x = 0;  // where the words begin, in pixels of the widget
+  QString words;
+};
+std::vector<ColumnTitle> columnTitles(const GraphScene& scene, const Viewport& view, const QFontMetricsF& metrics);
 
 class GraphPainter {
  public:
