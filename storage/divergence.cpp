@@ -41,11 +41,11 @@ Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& p
   return out;
 }
 
-// By micro step, where nothing clipped and so nothing computed them in every step.
+// By micro step, where not every step was measured: of those that recorded their gradients.
 Result<std::map<std::int64_t, double>> readNorms(const Project& project, std::int64_t run,
                                                  const std::vector<StepRow>& steps) {
   std::map<std::int64_t, double> norms;
-  if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return s.gradientNorm.has_value(); })) return norms;
+  if (std::all_of(steps.begin(), steps.end(), [](const StepRow& s) { return s.gradientNorm.has_value(); })) return norms;
   SS_STORE_ASSIGN(const auto recorded, readRecordedStatistics(project, run, kMostStatistics));
   for (const auto& [step, statistics] : recorded)
     if (const double norm = gradientNorm(statistics); !(norm < 0)) norms[step] = norm;
@@ -119,7 +119,26 @@ void compareStatistics(std::int64_t step, const StatisticsOfStep& a, const Stati
   }
 }
 
+void count(Measured& measured, const std::optional<double>& a, const std::optional<double>& b) {
+  if (a && !b) ++measured.onlyA;
+  if (b && !a) ++measured.onlyB;
+}
+
 }  // namespace
+
+std::string unmeasuredText(const SharedSteps& steps) {
+  std::vector<std::string> parts;
+  const auto tell = [&](const char* run, const char* quantity, std::int64_t count) {
+    if (count > 0)
+      parts.push_back(fmt::format("{} did not measure the {}{}", run, quantity,
+                                  count == steps.both ? "" : fmt::format(" in {} of {} steps", count, steps.both)));
+  };
+  tell("A", "loss", steps.loss.onlyB);
+  tell("B", "loss", steps.loss.onlyA);
+  tell("A", "gradient norm", steps.norm.onlyB);
+  tell("B", "gradient norm", steps.norm.onlyA);
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
 
 bool agree(double a, double b, const Tolerance& tolerance) { return agreeWithin(a, b, tolerance.rtol, tolerance.atol); }
 
@@ -139,7 +158,7 @@ Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std:
   SS_STORE_ASSIGN(const auto normsB, readNorms(b, runB, stepsB));
   const auto norm = [](const StepRow& row, const std::map<std::int64_t, double>& norms) {
     const auto it = norms.find(row.step);
-    return it == norms.end() ? row.gradientNorm : std::optional(it->second);
+    return row.gradientNorm || it == norms.end() ? row.gradientNorm : std::optional(it->second);
   };
   // A step that was left half done has statistics and no row of its own.
   for (const auto& [step, values] : statisticsA)
@@ -167,14 +186,16 @@ Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std:
     };
     const auto *valuesA = of(statisticsA), *valuesB = of(statisticsB);
     if (valuesA && valuesB) compareStatistics(number, *valuesA, *valuesB, order, tolerance, pairs, out);
+    // A number that one run did not measure says nothing about the other's.
     const auto ofStep = [&, number = number](double position, const char* quantity, const char* phase,
                                              std::optional<double> p, std::optional<double> q) {
-      if (!p && !q) return;
-      const bool comparable = p && q;
-      if (comparable && sameNumber(*p, *q)) return;
-      pairs.push_back({position, !comparable || !agree(*p, *q, tolerance), {number, quantity, p, q, phase, {}}});
+      if (p && q && !sameNumber(*p, *q))
+        pairs.push_back({position, !agree(*p, *q, tolerance), {number, quantity, p, q, phase, {}}});
     };
     if (x && y) {
+      const StepNumbers& n = out.numbers.back();
+      count(out.loss, n.lossA, n.lossB);
+      count(out.norm, n.normA, n.normB);
       ofStep(order.afterForward(), "loss", "forward", x->loss, y->loss);
       ofStep(order.afterGradients(), "gradient norm", "backward", x->gradientNorm, y->gradientNorm);
     }

@@ -26,7 +26,7 @@ struct Divergence {
   // "loss", "gradient norm", or of a value the first of these that parts: "elements", "NaN", "Inf", "norm", "mean", "std",
   // "min", "max".
   std::string quantity;
-  std::optional<double> a, b;  // empty: that run has no such number at this step
+  std::optional<double> a, b;  // both are there: what only one run measured is no divergence
   std::string phase;           // forward, backward, recompute, optimizer; empty when the graph does not tell
   std::string value;           // name of the value; empty for the numbers of the step
 };
@@ -38,15 +38,25 @@ struct StepNumbers {
   std::optional<double> lossA, lossB, normA, normB;
 };
 
+// Of steps that both runs have: how many have a number of one run only.
+struct Measured {
+  std::int64_t onlyA = 0, onlyB = 0;
+};
+
 struct SharedSteps {
   std::int64_t both = 0, onlyA = 0, onlyB = 0;  // steps by number
-  std::int64_t statistics = 0;                  // statistics of a value at a step that both runs have
-  std::optional<Divergence> unequal;            // first pair that is not the same number
-  std::optional<Divergence> tolerance;          // first pair outside the tolerance
-  std::int64_t outside = 0;                     // pairs outside the tolerance
-  std::vector<Divergence> divergences;          // the first 1,000 of them
-  std::vector<StepNumbers> numbers;             // of every step that either run has, ascending
+  Measured loss, norm;
+  std::int64_t statistics = 0;          // statistics of a value at a step that both runs have
+  std::optional<Divergence> unequal;    // first pair that is not the same number
+  std::optional<Divergence> tolerance;  // first pair outside the tolerance
+  std::int64_t outside = 0;             // pairs outside the tolerance
+  std::vector<Divergence> divergences;  // the first 1,000 of them
+  std::vector<StepNumbers> numbers;     // of every step that either run has, ascending
 };
+
+// What was not compared because one run did not measure it: "B did not measure the gradient norm", with "in 3 of 10 steps"
+// where it is not all of them. Empty: nothing.
+std::string unmeasuredText(const SharedSteps& steps);
 
 // Checks the tolerance (kInvalidArgument) and reads both runs; `a` and `b` may be one project.
 Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std::vector<StepRow>& stepsA, const Project& b,

@@ -108,6 +108,7 @@ void printCompareJson(const RunComparison& c, const std::vector<TrialPair>& pair
                   {"first_divergence", divergence(c.steps.tolerance)},
                   {"divergences", divergences},
                   {"divergences_in_all", c.steps.outside},
+                  {"not_compared", storage::unmeasuredText(c.steps)},
                   {"value_statistics", c.steps.statistics},
                   {"options", options},
                   {"threads", c.threads},
@@ -165,6 +166,8 @@ void printCompareText(const RunComparison& c, const storage::Tolerance& toleranc
         divergenceText(c.steps.unequal), divergenceText(c.steps.tolerance), tolerance.rtol, tolerance.atol);
   else
     say("no step to compare: the runs share no step number\n");
+  if (const std::string unmeasured = storage::unmeasuredText(c.steps); !unmeasured.empty())
+    say("not compared               {}\n", unmeasured);
   if (c.options.empty()) say("\nevery option is the same\n");
   if (!c.options.empty()) {
     std::vector<std::vector<std::string>> lines;

@@ -47,6 +47,12 @@ std::optional<Divergence> divergence(const std::optional<storage::Divergence>& d
   return d ? std::optional(divergence(*d)) : std::nullopt;
 }
 
+// Exported models are often all called model.onnx: their folder tells them apart.
+QString nameOf(const storage::RunRow& row) {
+  const QString name = text(row.name), folder = text(row.modelPath).section('/', -2, -2);
+  return name == u"model.onnx" && !folder.isEmpty() ? folder : name;
+}
+
 }  // namespace
 
 TimeFigures timeFigures(const storage::TimeStats& s) { return {s.n, s.median, s.p95, s.min, s.max}; }
@@ -65,7 +71,7 @@ RunStepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind&
 RunEntry runEntry(const storage::RunRow& r) {
   RunEntry e;
   e.id = r.id;
-  e.name = text(r.name);
+  e.name = nameOf(r);
   e.status = text(r.status);
   e.device = text(r.device);
   e.optimizer = text(r.optimizer);
@@ -97,6 +103,7 @@ storage::Result<ReadComparison> readComparison(const QString& path, const Compar
   out.onlyA = c.steps.onlyA;
   out.onlyB = c.steps.onlyB;
   out.statistics = c.steps.statistics;
+  out.unmeasured = text(storage::unmeasuredText(c.steps));
   out.unequal = divergence(c.steps.unequal);
   out.first = divergence(c.steps.tolerance);
   out.outside = c.steps.outside;

@@ -71,11 +71,14 @@ std::int64_t NumberJudge::gradientBytes(const ExecutionPlan& plan) const {
   return bytes;
 }
 
-// Reading all gradients costs memory traffic: it is done where the step is to stop, and where there are few of them.
+// Reading all gradients costs memory traffic: it is done where the step is to stop, where it is walked, and where there are
+// few of them.
 // Gradients that carry a loss scale may overflow: the update judges them.
-bool NumberJudge::readsGradients(const ExecutionPlan& plan) const {
+bool NumberJudge::readsGradients(const ExecutionPlan& plan, bool walked) const {
   constexpr std::int64_t kFew = 64 << 10;
-  return !step_.optimizer.lossScale && (context_.numbers.stop || gradientBytes(plan) <= kFew);
+  if (step_.optimizer.lossScale) return false;
+  const bool unknown = walked && !step_.optimizer.gradientNorm && !context_.ranks;  // else the step computes it, or not all
+  return context_.numbers.stop || unknown || gradientBytes(plan) <= kFew;
 }
 
 void NumberJudge::beforeExchange(const Executor& executor, int instruction) {
@@ -89,11 +92,12 @@ void NumberJudge::beforeExchange(const Executor& executor, int instruction) {
   }
 }
 
-void NumberJudge::judge(const Executor& executor) {
+void NumberJudge::judge(const Executor& executor, bool walked) {
   const NumberWatch& watch = context_.numbers;
   const ExecutionPlan& plan = executor.plan();
   const bool scaled = step_.optimizer.lossScale.valid();
-  if (readsGradients(plan)) norm_ = gradientNormAt(executor, step_.optimizer.accumulated, plan.firstOptimizer, squares_);
+  if (readsGradients(plan, walked))
+    norm_ = gradientNormAt(executor, step_.optimizer.accumulated, plan.firstOptimizer, squares_);
   if ((!found_.empty() && !ofValue_) || !watch.any()) return;
   const auto look = [&](std::string_view what, double number) {
     const std::string found = watch.find(number);

@@ -23,8 +23,9 @@ class NumberJudge {
   void after(const Executor& executor, int instruction, bool fullSpeed);
   // Before a collective begins while the backward pass runs, which may write over the gradients that it sends.
   void beforeExchange(const Executor& executor, int instruction);
-  // Between backward pass and update: all gradients are there, and no parameter has changed.
-  void judge(const Executor& executor);
+  // Between backward pass and update: all gradients are there, and no parameter has changed. All of them are read where the
+  // step is to stop, and in a step that is walked: its time is not judged.
+  void judge(const Executor& executor, bool walked = false);
 
   const std::string& found() const { return found_; }  // what it was ("loss is NaN"); empty: none
   // Neither loss nor gradients hold it, only some value on the way: the walk may find that it was to be expected.
@@ -40,7 +41,7 @@ class NumberJudge {
  private:
   void lookAtOutputs(const Executor& executor, int instruction);
   void lookAtWatched(const Executor& executor, int instruction);
-  bool readsGradients(const ExecutionPlan& plan) const;
+  bool readsGradients(const ExecutionPlan& plan, bool walked = false) const;
   std::int64_t gradientBytes(const ExecutionPlan& plan) const;
 
   const StepContext& context_;

@@ -20,7 +20,8 @@ void Stepper::beginNotes() {
 
 void Stepper::noteAfter(int instruction) {
   judge_.after(*executor_, instruction, !inStep_);
-  if (inStep_ && instruction + 1 == plan().firstOptimizer && followsNumbers()) judge_.judge(*executor_);
+  if (inStep_ && instruction + 1 == count() && plan().firstOptimizer == count() && followsNumbers())
+    judge_.judge(*executor_, true);
   const bool flies = context_.flight.listens() && !inStep_;
   if (!context_.notes.listens() && !flies) return;
   const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;

@@ -86,6 +86,7 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
     edited = applyEdits(i);
     if (edited && i == plan().firstCommit && changesCommits()) edited = beforeCommits();
     if (!edited) return false;
+    if (i == plan().firstOptimizer && followsNumbers()) judge_.judge(*executor_, true);  // what the update will read
     // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
     return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
   };

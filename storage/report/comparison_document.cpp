@@ -89,6 +89,8 @@ doc::Section numbersSection(const RunComparison& c) {
   doc::FactList facts{"First differences", {}};
   facts.facts.push_back({"Unequal", divergenceText(c.steps.unequal)});
   facts.facts.push_back({"Outside", divergenceText(c.steps.tolerance)});
+  if (const std::string unmeasured = unmeasuredText(c.steps); !unmeasured.empty())
+    facts.facts.push_back({"Not compared", Text(unmeasured)});
   section.blocks.emplace_back(doc::FactLists{{std::move(facts)}});
   if (c.steps.divergences.empty()) return section;
   doc::Table table{{{"step", "micro step number", Quantity::kCount},

@@ -43,6 +43,7 @@ struct Change {
   bool lossNan = false;
   std::int64_t slower = 0;  // nanoseconds more for instruction 0
   double valueBy = 0;       // to the norms of the values with statistics
+  bool normed = true;       // steps have a gradient norm, or gradients that make one
   bool clipped = true;      // its norm is computed in every step; otherwise every third step recorded its gradients
 };
 
@@ -65,6 +66,10 @@ class CompareRuns : public ::testing::Test {
       if (step >= change.from) {
         row.set_loss(change.lossNan ? kNan : row.loss() + change.lossBy);
         row.set_gradient_norm(row.gradient_norm() + change.normBy);
+      }
+      if (!change.normed) {
+        row.set_has_gradient_norm(false);
+        row.clear_statistics();
       }
       if (!change.clipped) {
         row.set_has_gradient_norm(false);
@@ -165,6 +170,24 @@ TEST_F(CompareRuns, AGradientNormDivergesBeforeTheLossOfTheNextStep) {
   ASSERT_TRUE(c.steps.tolerance);
   EXPECT_EQ(c.steps.tolerance->step, 5);
   EXPECT_EQ(c.steps.tolerance->quantity, "gradient norm");
+}
+
+// One of them was walked, say: nothing was measured that could differ.
+TEST_F(CompareRuns, ANumberThatOneRunDidNotMeasureIsNoDivergence) {
+  record({});
+  record({.normed = false});
+  RunComparison c = compare({0, 0});
+  EXPECT_FALSE(c.steps.unequal);
+  EXPECT_FALSE(c.steps.tolerance);
+  EXPECT_EQ(c.steps.outside, 0);
+  EXPECT_EQ(c.steps.norm.onlyA, c.steps.both);
+  EXPECT_EQ(unmeasuredText(c.steps), "B did not measure the gradient norm");
+  EXPECT_NE(plainTextOf(comparisonDocument(c, {})).find("B did not measure the gradient norm"), std::string::npos);
+  c.steps.norm = {1, 3};
+  EXPECT_EQ(unmeasuredText(c.steps),
+            "A did not measure the gradient norm in 3 of 10 steps; B did not measure the gradient norm in 1 of 10 steps");
+  c.steps.norm = {};
+  EXPECT_EQ(unmeasuredText(c.steps), "");
 }
 
 TEST_F(CompareRuns, ANanBesideANumberIsADivergence) {

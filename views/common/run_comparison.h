@@ -59,7 +59,7 @@ struct ComparedBytes {
 struct Divergence {
   std::int64_t step = 0;
   QString quantity;            // "loss", "gradient norm", or a statistic of `value`
-  std::optional<double> a, b;  // empty: that run has no such number
+  std::optional<double> a, b;  // both are there
   QString phase;               // forward, backward …; empty: not known
   QString value;               // name of the value; empty for numbers of the step
 };
@@ -83,6 +83,7 @@ struct RunComparison {
   std::vector<ComparedOption> options;  // only those that differ
   std::int64_t both = 0, onlyA = 0, onlyB = 0;
   std::int64_t statistics = 0;  // statistics of values at a step that both runs have
+  QString unmeasured;           // "B did not measure the gradient norm"; empty: nothing is missing
   std::optional<Divergence> unequal, first;
   std::int64_t outside = 0;             // pairs outside the tolerance
   std::vector<Divergence> divergences;  // the first of them, in the order of execution

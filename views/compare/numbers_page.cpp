@@ -43,7 +43,9 @@ QString CompareNumbersPage::emptyText() const {
   const QString more = result->statistics > 0
                            ? QString()
                            : QStringLiteral("\nWatch values (Watch) in both runs to compare their statistics too.");
-  return agree + '\n' + first + more;
+  const QString unmeasured =
+      result->unmeasured.isEmpty() ? QString() : QStringLiteral("\nNot compared: %1.").arg(result->unmeasured);
+  return agree + '\n' + first + unmeasured + more;
 }
 
 void CompareNumbersPage::refill() {

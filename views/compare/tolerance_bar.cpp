@@ -87,6 +87,7 @@ void ToleranceBar::showVerdict() {
             : QStringLiteral("All %1 steps are equal in every bit of what was recorded.").arg(format::count(result->both));
     role = "ok";
   }
+  if (result && !result->unmeasured.isEmpty()) verdict += QStringLiteral("\n%1.").arg(result->unmeasured);
   verdict_->setText(verdict);
   verdict_->setProperty("role", role);
   verdict_->style()->unpolish(verdict_);  // takes the new role

@@ -42,6 +42,27 @@ TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
   EXPECT_TRUE(std::isfinite(record->loss()));
 }
 
+// A walked step reads all gradients, where a step at full speed only does so if it is to stop at what they hold.
+TEST(Session, AWalkedStepHasTheGradientNormOfThatStep) {
+  auto full = openSession(languageModel(), {{"break-on", "nan,inf"}}), walked = openSession(languageModel());
+  ASSERT_TRUE(full && walked);
+  for (int step = 0; step < 2; ++step) {
+    const auto a = full->step();
+    ASSERT_TRUE(a && a->has_gradient_norm());
+    ASSERT_TRUE(walked->beginStep().has_value());
+    ASSERT_TRUE(walked->runTo(walked->stepper().count()).has_value());
+    if (step == 1) {  // back over the update, and forward again
+      ASSERT_TRUE(walked->runTo(walked->stepper().plan().firstOptimizer - 3).has_value());
+      ASSERT_TRUE(walked->stepPhase(false).has_value());
+    }
+    const auto b = walked->finishStep();
+    ASSERT_TRUE(b.has_value()) << b.error().message;
+    ASSERT_TRUE(b->has_gradient_norm()) << "step " << step;
+    EXPECT_GT(b->gradient_norm(), 0);
+    EXPECT_EQ(a->gradient_norm(), b->gradient_norm()) << "step " << step;
+  }
+}
+
 TEST(Session, TellsOfAPredicateOnAValueThatIsNotThere) {
   std::vector<std::string> told;
   Observer observer;
