@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two runs beside each other, and the start-ups of a project, as tables: without a file and without a worker.
 #include <QAbstractItemModelTester>
+#include <QComboBox>
 #include <QLabel>
 #include <QMenu>
 #include <QSignalSpy>
@@ -14,6 +15,7 @@
 #include "views/common/pass_stages.h"
 #include "views/common/startup_history.h"
 #include "views/common/tokens.h"
+#include "views/compare/compare_curves.h"
 #include "views/compare/compare_rows.h"
 #include "views/compare/compare_view.h"
 #include "views/compare/divergence_rows.h"
@@ -321,6 +323,76 @@ class CompareTest : public QObject {
              qPrintable(comparison::divergenceText(d)));
     d.b = 2.75;
     QVERIFY(comparison::divergenceText(d).endsWith(QStringLiteral("2.500000 and 2.750000")));
+  }
+
+  void whatOneRunDidNotMeasureIsNamedAndNoDivergence() {
+    RunComparison c = madeComparison();
+    c.divergences.clear();
+    c.first = c.unequal = {};
+    c.outside = 0;
+    c.unmeasured = QStringLiteral("B did not measure the gradient norm");
+    Desk desk;
+    desk.store.project().setRuns({c.a.run, c.b.run});
+    CompareView view(desk.context);
+    desk.store.project().setCompareRequest(c.request);
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(c), {});
+    const auto* verdict = view.findChild<QLabel*>(QStringLiteral("compare_verdict"));
+    QVERIFY(verdict);
+    QCOMPARE(verdict->text(),
+             QStringLiteral("All 3 steps are equal in every bit of what was recorded.\nB did not measure the "
+                            "gradient norm."));
+    CompareNumbersPage page(desk.context);
+    QVERIFY2(page.emptyText().contains(QStringLiteral("Not compared: B did not measure the gradient norm.")),
+             qPrintable(page.emptyText()));
+  }
+
+  // What tells runs apart stands first; what all have alike comes last.
+  void runsAreToldApartByWhatDiffers() {
+    RunEntry a = entry(1, 40), b = entry(2, 40);
+    a.optimizer = b.optimizer = QStringLiteral("sgd");
+    a.settings[QStringLiteral("lr")] = QStringLiteral("0.05");
+    b.settings[QStringLiteral("lr")] = QStringLiteral("0.2");
+    const auto titles = runTitles({a, b});
+    QVERIFY2(titles[0].startsWith(QStringLiteral("1  lr 0.05 · 40 steps")), qPrintable(titles[0]));
+    QVERIFY2(titles[1].startsWith(QStringLiteral("2  lr 0.2 · 40 steps")), qPrintable(titles[1]));
+    QVERIFY2(titles[1].endsWith(QStringLiteral(" · digits · sgd")), qPrintable(titles[1]));
+    b.name = QStringLiteral("warm\u202E");
+    QVERIFY2(runTitles({a, b})[1].startsWith(QStringLiteral("2  warm")) && !runTitles({a, b})[1].contains(QChar(0x202E)),
+             qPrintable(runTitles({a, b})[1]));
+    // In the boxes, and in the third column of Runs while there is a difference.
+    Desk desk;
+    desk.store.project().setRuns({a, entry(2, 40)});
+    CompareView view(desk.context);
+    QVERIFY(view.findChild<QComboBox*>(QStringLiteral("compare_a"))->itemText(1).contains(QStringLiteral("lr 0.05")));
+    RunsView runs(desk.context);
+    const auto* model = tableOf(runs);
+    QCOMPARE(cell(model, 0, 2), QStringLiteral("lr 0.05"));
+    const auto* table = runs.findChild<QTableView*>();
+    QVERIFY(!table->isColumnHidden(2));
+    desk.store.project().setRuns({entry(1, 40), entry(2, 40)});
+    tableOf(runs);
+    QVERIFY(table->isColumnHidden(2));
+  }
+
+  // A scale where there is something to measure by it: no numbers without a pair of losses, only 0 where all are equal.
+  void differencesOfNothingHaveNoScale() {
+    RunComparison c = madeComparison();
+    const auto labels = [&c](QCPAxis::AxisType side) {
+      CompareCurves curves;
+      curves.resize(500, 400);
+      curves.setComparison(std::make_shared<const RunComparison>(c));
+      curves.replot();
+      const QCPAxis* axis = curves.axisRect(1)->axis(side);
+      return axis->visible() && axis->tickLabels() ? QStringList(axis->tickVectorLabels().toList()) : QStringList();
+    };
+    c.steps = {{0, 3.0, 3.0, 1.0, 1.0}, {1, 2.5, 2.25, 1.0, 1.5}};
+    QVERIFY(labels(QCPAxis::atLeft).size() > 2 && labels(QCPAxis::atRight).size() > 2);
+    c.steps = {{0, 3.0, 3.0, 3.573375, 3.573375 + 1e-14}, {1, 2.5, {}, {}, {}}};
+    QCOMPARE(labels(QCPAxis::atLeft), QStringList{QStringLiteral("0")});
+    QCOMPARE(labels(QCPAxis::atRight), QStringList{QStringLiteral("0")});
+    c.steps = {{0, 3.0, {}, {}, {}}, {1, {}, 2.5, {}, {}}};
+    QCOMPARE(labels(QCPAxis::atLeft), QStringList());
+    QCOMPARE(labels(QCPAxis::atRight), QStringList());
   }
 
   void timesStandWithTheirStatistics() {

@@ -249,6 +249,11 @@ void RowTableView::fitColumns() {
   std::vector<int> want, width;
   for (std::size_t i = 0; i < count; ++i) {
     const TableColumn& c = columns_[i];
+    if (isColumnHidden(static_cast<int>(i))) {
+      want.push_back(0);
+      width.push_back(0);
+      continue;
+    }
     want.push_back(wantedWidth(static_cast<int>(i)));
     width.push_back(
         c.number ? want.back()
@@ -281,7 +286,7 @@ void RowTableView::fitColumns() {
   if (whole < count && rest > 0) {
     std::size_t widest = 0;
     for (std::size_t i = 1; i < whole; ++i)
-      if (!columns_[i].number && columns_[i].width > columns_[widest].width) widest = i;
+      if (width[i] > 0 && !columns_[i].number && columns_[i].width > columns_[widest].width) widest = i;
     width[widest] += rest;
   }
   // A last number does not run away from the others: what is left is the longest text's, which may run out to the right of
@@ -292,11 +297,13 @@ void RowTableView::fitColumns() {
   if (whole == count && rest > 0 && !stretched) {
     std::size_t longest = count;
     for (std::size_t i = 0; i < count; ++i)
-      if (!columns_[i].number && (longest == count || columns_[i].width > columns_[longest].width)) longest = i;
+      if (width[i] > 0 && !columns_[i].number && (longest == count || columns_[i].width > columns_[longest].width))
+        longest = i;
     if (longest < count) width[longest] += rest;
   }
   for (std::size_t i = whole; i < count; ++i) width[i] = want[i];
-  for (std::size_t i = 0; i < count; ++i) setColumnWidth(static_cast<int>(i), width[i]);
+  for (std::size_t i = 0; i < count; ++i)
+    if (width[i] > 0) setColumnWidth(static_cast<int>(i), width[i]);
   fitting_ = false;
 }
 

@@ -12,8 +12,9 @@
 
 namespace stepscope {
 namespace {
+constexpr double kRounding = 1e-12;  // of a sum in f64, relative: what its order changes is no difference
 constexpr int kSeriesA = 0, kSeriesB = 1, kSeriesLoss = 5, kSeriesNorm = 3;
-}
+}  // namespace
 
 CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
   setAccessibleName(QStringLiteral("Losses of both runs over steps, and their differences"));
@@ -106,6 +107,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
   comparison_ = std::move(comparison);
   QVector<double> x, a, b, loss, xNorm, norm;
   bool norms = false, differ = false;
+  largestNorm_ = 0;
   if (comparison_) {
     std::int64_t last = -1;
     for (const ComparedStep& s : comparison_->steps) {
@@ -126,6 +128,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
       xNorm << static_cast<double>(s.step);
       norm << *s.normB - *s.normA;
       norms = true;
+      largestNorm_ = std::max(largestNorm_, std::abs(*s.normA));
       differ = differ || norm.back() != 0;
     }
     lossA_->setName(QStringLiteral("A · run %1").arg(comparison_->a.run.id));
@@ -170,6 +173,18 @@ void CompareCurves::setLogarithmic(bool on) {
   fit();
 }
 
+// Without a difference to show there is no scale: no numbers where nothing was measured, only 0 where all are equal.
+void CompareCurves::scale(QCPAxis& axis, bool any, bool differ) {
+  axis.setTickLabels(any);
+  axis.grid()->setVisible(any);
+  const bool zero = any && !differ;
+  if (zero == (qSharedPointerDynamicCast<QCPAxisTickerText>(axis.ticker()) != nullptr)) return;
+  if (!zero) return countNumbers(axis);
+  const auto only = QSharedPointer<QCPAxisTickerText>::create();
+  only->addTick(0, QStringLiteral("0"));
+  axis.setTicker(only);
+}
+
 void CompareCurves::fit() {
   for (auto* axis : {lossA_->valueAxis(), lossBy_->valueAxis(), normBy_->valueAxis()}) {
     QCPRange range;
@@ -182,16 +197,18 @@ void CompareCurves::fit() {
       any ? range.expand(r) : void(range = r);
       any = true;
     }
+    // Both differences have their zero at one height.
+    if (axis->axisRect() == lower_) {
+      const double most = std::max(std::abs(range.lower), std::abs(range.upper));
+      const bool rounding = any && axis == normBy_->valueAxis() && most < kRounding * largestNorm_;
+      range = rounding ? QCPRange(-largestNorm_, largestNorm_) : QCPRange(-most, most);
+      scale(*axis, any, !rounding && most > 0);
+    }
     if (!any) range = QCPRange(axis->scaleType() == QCPAxis::stLogarithmic ? 0.1 : -1, 1);
     // A constant has no range of its own: its axis shows a tenth around it.
     if (range.size() <= 0) {
       const double around = range.lower == 0 ? 1 : std::abs(range.lower) * 0.1;
       range = QCPRange(range.lower - around, range.lower + around);
-    }
-    // Both differences have their zero at one height.
-    if (axis->axisRect() == lower_) {
-      const double most = std::max(std::abs(range.lower), std::abs(range.upper));
-      range = QCPRange(-most, most);
     }
     axis->setRange(range);
     axis->scaleRange(1.12, axis->range().center());
@@ -199,7 +216,7 @@ void CompareCurves::fit() {
   lossA_->keyAxis()->rescale(false);
   if (comparison_ && comparison_->steps.size() == 1) {
     const double at = static_cast<double>(comparison_->steps.front().step);
-    lossA_->keyAxis()->setRange(at - 1, at + 1);
+    lossA_->keyAxis()->setRange(at - 0.5, at + 0.5);
   } else {
     lossA_->keyAxis()->scaleRange(1.04, lossA_->keyAxis()->range().center());
   }

@@ -22,9 +22,11 @@ class CompareCurves : public QCustomPlot {
 
  private:
   void colour();
+  static void scale(QCPAxis& axis, bool any, bool differ);
   QString tip(double at);
 
   RunComparisonPtr comparison_;
+  double largestNorm_ = 0;  // of run A where both have one
   QCPAxisRect *upper_, *lower_;
   QCPGraph *lossA_, *lossB_, *lossBy_, *normBy_;
   QCPItemStraightLine *cursor_, *first_;

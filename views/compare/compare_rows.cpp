@@ -4,6 +4,7 @@
 #include <QDateTime>
 #include <QLocale>
 #include <QObject>
+#include <algorithm>
 
 #include "views/common/comparison_cells.h"
 #include "views/common/format.h"
@@ -35,12 +36,23 @@ QDateTime started(const RunEntry& run) { return QDateTime::fromMSecsSinceEpoch(r
 
 }  // namespace
 
-QString runTitle(const RunEntry& run) {
-  QStringList parts{QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name)),
-                    QLocale().toString(started(run), QStringLiteral("d MMM hh:mm")),
-                    run.steps == 1 ? QStringLiteral("1 step") : QStringLiteral("%1 steps").arg(format::count(run.steps))};
-  if (!run.optimizer.isEmpty()) parts << format::visible(run.optimizer);
-  return parts.join(QStringLiteral(" · "));
+std::vector<QString> runTitles(const std::vector<RunEntry>& runs) {
+  const auto same = [&runs](auto member) {
+    return std::ranges::all_of(runs, [&](const RunEntry& run) { return run.*member == runs.front().*member; });
+  };
+  const bool oneName = same(&RunEntry::name), oneOptimizer = same(&RunEntry::optimizer);
+  const std::vector<QString> differ = differences(runs);
+  std::vector<QString> titles;
+  for (const RunEntry& run : runs) {
+    QStringList apart, alike;
+    (oneName ? alike : apart) << format::visible(run.name);
+    if (const QString& own = differ[titles.size()]; !own.isEmpty()) apart << format::visible(own);
+    apart << (run.steps == 1 ? QStringLiteral("1 step") : QStringLiteral("%1 steps").arg(format::count(run.steps)))
+          << QLocale().toString(started(run), QStringLiteral("d MMM hh:mm"));
+    if (!run.optimizer.isEmpty()) (oneOptimizer ? alike : apart) << format::visible(run.optimizer);
+    titles.push_back(QStringLiteral("%1  %2").arg(run.id).arg((apart + alike).join(QStringLiteral(" · "))));
+  }
+  return titles;
 }
 
 std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times) {

@@ -7,8 +7,8 @@
 
 namespace stepscope {
 
-// "3  digits · 10:32 · 20 steps": enough to tell runs apart in a list.
-QString runTitle(const RunEntry& run);
+// "3  lr 0.2 · 20 steps · 4 May 10:32 · digits · sgd": number, then what tells it from the others, then what all have alike.
+std::vector<QString> runTitles(const std::vector<RunEntry>& runs);
 
 // Columns: what, A, B, B - A.
 std::vector<TableRow> summaryRows(const RunComparison& comparison, const PairTimes& times = {});

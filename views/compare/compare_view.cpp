@@ -19,11 +19,12 @@ namespace {
 
 constexpr int kRun = Qt::UserRole, kProject = Qt::UserRole + 1;
 
-void addRuns(QComboBox& list, const std::vector<RunEntry>& runs, const QString& project) {
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // the newest first
-    QString title = runTitle(*run);
+// `titles`: of the runs, from the first on.
+void addRuns(QComboBox& list, const std::vector<RunEntry>& runs, const QString* titles, const QString& project) {
+  for (std::size_t i = runs.size(); i-- > 0;) {  // the newest first
+    QString title = titles[i];
     if (!project.isEmpty()) title = format::visible(project.section('/', -1)) + QStringLiteral(": ") + title;
-    list.addItem(title, QVariant::fromValue<qint64>(run->id));
+    list.addItem(title, QVariant::fromValue<qint64>(runs[i].id));
     list.setItemData(list.count() - 1, project, kProject);
     list.setItemData(list.count() - 1, title, Qt::ToolTipRole);
   }
@@ -154,9 +155,12 @@ void CompareView::fillRuns() {
   const ProjectFacts& facts = store().project();
   emit emptyChanged();
   for (QComboBox* list : {a_, b_}) list->clear();
-  addRuns(*a_, facts.runs(), {});
-  addRuns(*b_, facts.runs(), {});
-  addRuns(*b_, facts.otherRuns(), facts.otherProject());
+  // What tells one from another, those of the other project among them.
+  std::vector<RunEntry> all = facts.runs();
+  all.insert(all.end(), facts.otherRuns().begin(), facts.otherRuns().end());
+  const std::vector<QString> titles = runTitles(all);
+  for (QComboBox* list : {a_, b_}) addRuns(*list, facts.runs(), titles.data(), {});
+  addRuns(*b_, facts.otherRuns(), titles.data() + facts.runs().size(), facts.otherProject());
   showResult();
   if (!isVisible() || emptyText() != QString()) return;
 

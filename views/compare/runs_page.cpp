@@ -40,7 +40,7 @@ CompareRunsPage::CompareRunsPage(const ViewContext& context, QWidget* parent)
   // The numbers need their place whole; curves can be of any width.
   halves->setStretchFactor(0, 1);
   halves->setStretchFactor(1, 1);
-  halves->setSizes({34 * m.unit, 21 * m.unit});
+  halves->setSizes({36 * m.unit, 19 * m.unit});
   column->addWidget(halves, 1);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareRunsPage::showResult);
   connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareRunsPage::emptyChanged);

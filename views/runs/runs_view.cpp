@@ -12,6 +12,9 @@
 #include "views/common/run_times.h"
 
 namespace stepscope {
+namespace {
+constexpr int kDiffers = 2;  // column
+}
 
 RunsView::RunsView(const ViewContext& context, QWidget* parent)
     : TablePanel(
@@ -19,8 +22,11 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
           {{QString(), QStringLiteral("A and B: the two runs that stand in Compare"), false, 2},
            {QStringLiteral("Run"), QStringLiteral("Number and name of the run; only the number where all have one name"),
             false, 5},
-           {QStringLiteral("Started"), QStringLiteral("Local time"), false, 9},
+           {QStringLiteral("Differs in"),
+            QStringLiteral("Options in which the runs differ, with the value of this one; – is what it is by itself"), false,
+            9},
            {QStringLiteral("Loss"), QStringLiteral("First and last recorded loss"), true, 9},
+           {QStringLiteral("Started"), QStringLiteral("Local time"), false, 9},
            {QStringLiteral("Steps"), QStringLiteral("Recorded micro steps"), true, 4},
            {QStringLiteral("n"),
             QStringLiteral("Steps that the times beside count: all but warm-up, the first step of each plan, and those that "
@@ -36,9 +42,6 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                 "instruction by instruction. Busy: something else ran on the machine. Times of different kinds do not "
                 "compare"),
             false, 6},
-           {QStringLiteral("Differs in"),
-            QStringLiteral("Options in which the runs differ, with the value of this one; – is what it is by itself"), false,
-            9},
            {QStringLiteral("State"), QStringLiteral("running, finished, failed, cancelled or interrupted"), false, 7}},
           parent) {
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
@@ -86,11 +89,12 @@ void RunsView::refill() {
     mark.role = QStringLiteral("accent");
     row.cells = {mark,
                  {oneName ? QString::number(run.id) : name, QVariant::fromValue<qint64>(run.id), name},
-                 {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
-                  started.toString(Qt::ISODateWithMs)},
+                 {own, own, own},
                  {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4)
                               : QString(),
                   run.lastLoss},
+                 {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
+                  started.toString(Qt::ISODateWithMs)},
                  {format::count(run.steps), QVariant::fromValue<qint64>(run.steps)},
                  {step.n > 0 ? format::count(step.n) : QString(), QVariant::fromValue<qint64>(step.n)},
                  time(step.median),
@@ -98,10 +102,10 @@ void RunsView::refill() {
                  time(step.min),
                  time(step.max),
                  ran,
-                 {own, own, own},
                  state};
     rows.push_back(std::move(row));
   }
+  table()->setColumnHidden(kDiffers, std::ranges::all_of(differ, &QString::isEmpty));
   setRows(std::move(rows));
 }
 
