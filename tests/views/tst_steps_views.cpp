@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What follows the steps: sums over them, values from one to the next.
+#include <qcustomplot.h>
+
 #include <QAbstractItemModelTester>
 #include <QElapsedTimer>
 #include <QTest>
@@ -10,6 +12,7 @@
 #include "tests/views/view_bench.h"
 #include "views/common/counted_steps.h"
 #include "views/common/tokens.h"
+#include "views/training/training_view.h"
 #include "views/value_history/value_history_view.h"
 
 using namespace stepscope;
@@ -55,6 +58,23 @@ class StepsViewsTest : public QObject {
     QCOMPARE(numbers(counted), (std::vector<std::int64_t>{1}));
     QCOMPARE(counted.others, 3);
     QVERIFY2(counted.leftOut().contains(QStringLiteral("3 of another plan")), qPrintable(counted.leftOut()));
+  }
+
+  // One step is one number on the axis of steps, and none below 0.
+  void oneStepIsOneNumberOnTheAxis() {
+    Bench b;
+    TrainingView view(b.context());
+    view.resize(500, 400);
+    view.show();
+    auto s = std::make_shared<snapshot::StepRecord>();
+    s->set_loss(2.5);
+    s->set_has_loss(true);
+    b.store.addStep(std::move(s));
+    auto* plot = view.findChild<QCustomPlot*>();
+    QTRY_COMPARE(plot->graph(0)->dataCount(), 1);
+    plot->replot();
+    QCOMPARE(QStringList(plot->axisRect(1)->axis(QCPAxis::atBottom)->tickVectorLabels().toList()),
+             QStringList{QStringLiteral("0")});
   }
 
   void valuesFollowTheSteps() {

@@ -106,6 +106,36 @@ class DrawnViewsTest : public QObject {
     }
   }
 
+  // Steps are whole and from 0, and their numbers stand apart on a narrow plot.
+  void stepsAreNotNegativeAndTheirNumbersStandApart() {
+    QCustomPlot plot;
+    dressAxes(plot);
+    countWhole(*plot.xAxis);
+    fitTicks(plot);
+    const auto labels = [&](double from, double to) {
+      plot.xAxis->setRange(from, to);
+      for (int i = 0; i < 3; ++i) plot.replot();
+      return plot.xAxis->tickVectorLabels().toList();
+    };
+    plot.resize(400, 200);
+    QCOMPARE(labels(-1, 1), QStringList({QStringLiteral("0"), QStringLiteral("1")}));
+    QCOMPARE(labels(6.5, 7.5), QStringList({QStringLiteral("7")}));
+    for (const int width : {150, 200, 260, 400}) {
+      plot.resize(width, 200);
+      for (const double most : {39.0, 1'109.0, 1'250'000.0}) {
+        const QStringList shown = labels(0, most);
+        const auto ticks = plot.xAxis->tickVector();
+        QVERIFY(!shown.isEmpty());
+        const QFontMetricsF metrics(plot.xAxis->tickLabelFont());
+        for (qsizetype i = 0; i + 1 < shown.size(); ++i) {
+          const double a = plot.xAxis->coordToPixel(ticks[i]) + metrics.horizontalAdvance(shown[i]) / 2,
+                       b = plot.xAxis->coordToPixel(ticks[i + 1]) - metrics.horizontalAdvance(shown[i + 1]) / 2;
+          QVERIFY2(b - a >= 4, qPrintable(QStringLiteral("%1 px: %2").arg(width).arg(shown.join(' '))));
+        }
+      }
+    }
+  }
+
   void ticksAreRoundAndFew() {
     for (const double t : decimalTicks(0, 97, 5)) QVERIFY(std::abs(t / 20 - std::round(t / 20)) < 1e-9);
     QVERIFY(decimalTicks(0, 97, 5).size() <= 6);

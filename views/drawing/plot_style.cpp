@@ -40,6 +40,26 @@ class NumberTicker : public QCPAxisTicker {
   }
 };
 
+// Steps and counts: whole, and none below 0.
+class WholeTicker : public QCPAxisTickerFixed {
+ protected:
+  QVector<double> createTickVector(double tickStep, const QCPRange& range) override {
+    QVector<double> ticks = QCPAxisTickerFixed::createTickVector(tickStep, range);
+    ticks.removeIf([](double tick) { return tick < -0.5; });
+    return ticks;
+  }
+};
+
+// How many numbers stand beside each other without touching. Whole ones only: how wide others are depends on their count.
+int fittingCount(const QCPAxis& axis) {
+  const double most = std::max(std::abs(axis.range().lower), std::abs(axis.range().upper));
+  if (dynamic_cast<const WholeTicker*>(axis.ticker().data()) == nullptr || !(most < 1e15)) return axis.ticker()->tickCount();
+  const QFontMetrics metrics(axis.tickLabelFont());
+  const int wide =
+      metrics.horizontalAdvance(QString::number(most, 'f', 0)) + metrics.horizontalAdvance(QStringLiteral("00"));
+  return std::clamp(axis.axisRect()->width() / wide, 2, 5);
+}
+
 // How much of what is drawn between a and b lies within the area, in samples.
 int samplesWithin(const QRectF& area, QPointF a, QPointF b) {
   constexpr int kSamples = 8;
@@ -96,7 +116,7 @@ void dressAxes(QCustomPlot& plot) {
 void countNumbers(QCPAxis& axis) { axis.setTicker(QSharedPointer<NumberTicker>::create()); }
 
 void countWhole(QCPAxis& axis) {
-  const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();
+  const auto whole = QSharedPointer<WholeTicker>::create();
   whole->setTickStep(1);
   whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
   axis.setTicker(whole);
@@ -146,11 +166,13 @@ void fitTicks(QCustomPlot& plot) {
     bool changed = false;
     for (auto* rect : plot.axisRects()) {
       const int count = std::clamp(4 * rect->height() / (7 * QFontMetrics(smallFont()).height()), 2, 5);
-      for (auto* axis : {rect->axis(QCPAxis::atLeft), rect->axis(QCPAxis::atRight)}) {
-        if (!axis || axis->ticker()->tickCount() == count) continue;
-        axis->ticker()->setTickCount(count);
+      const auto fit = [&changed](QCPAxis* axis, int wanted) {
+        if (!axis || axis->ticker()->tickCount() == wanted) return;
+        axis->ticker()->setTickCount(wanted);
         changed = true;
-      }
+      };
+      for (const auto side : {QCPAxis::atLeft, QCPAxis::atRight}) fit(rect->axis(side), count);
+      if (QCPAxis* below = rect->axis(QCPAxis::atBottom)) fit(below, fittingCount(*below));
     }
     if (changed) plot.replot(QCustomPlot::rpQueuedReplot);
   });

@@ -16,7 +16,7 @@ void dressAxes(QCustomPlot& plot);
 // other.
 void countNumbers(QCPAxis& axis);
 
-// An axis of steps, which are whole.
+// An axis of steps or counts, which are whole and never negative.
 void countWhole(QCPAxis& axis);
 
 // Colours and fonts of a legend; again after a change of theme.
@@ -26,7 +26,8 @@ void dressLegend(QCPLegend& legend);
 // out anew.
 void keepLegendClear(QCPAxisRect& rect, QCPLegend& legend);
 
-// Upright axes get two to five numbers, by their height, now and whenever the plot was laid out anew.
+// Upright axes get two to five numbers, by their height, and those of steps as many as stand apart, now and whenever the
+// plot was laid out anew.
 void fitTicks(QCustomPlot& plot);
 
 }  // namespace stepscope

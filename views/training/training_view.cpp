@@ -311,8 +311,10 @@ void TrainingView::fitAll() {
     loss_->keyAxis()->setRangeUpper(std::max(loss_->keyAxis()->range().upper, last));
   }
   if (store().series().size() < 60) loss_->keyAxis()->scaleRange(1.04);  // whole dots at both ends
-  if (store().series().size() == 1)
-    loss_->keyAxis()->setRange(loss_->keyAxis()->range().center() - 1, loss_->keyAxis()->range().center() + 1);
+  if (store().series().size() == 1) {                                    // its number is the only one
+    const auto at = static_cast<double>(store().series().step().front());
+    loss_->keyAxis()->setRange(at - 0.5, at + 0.5);
+  }
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
