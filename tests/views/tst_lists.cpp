@@ -9,11 +9,13 @@
 #include <QTableView>
 #include <QTest>
 #include <QToolButton>
+#include <memory>
 
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
 #include "views/graph/median_times.h"
+#include "views/open_dialog/model_tables.h"
 #include "views/options/options_view.h"
 #include "views/sql/sql_completer.h"
 
@@ -50,6 +52,30 @@ class ListsTest : public QObject {
 
  private slots:
   void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  // What is wrong with a file is read in full: its words wrap, and a column that nothing fills is not there.
+  void aProblemIsReadInFull() {
+    snapshot::ModelInfo model;
+    auto* problem = model.add_problems();
+    problem->set_where("model");
+    problem->set_message(
+        "model '/work/some/folder/that/has/quite/a/long/name/trunc.onnx': truncated field at byte 33 of 500000; expected an "
+        "ONNX protobuf file");
+    std::unique_ptr<QWidget> page(problemsTable(model));
+    auto* table = static_cast<QTableView*>(page.get());
+    table->resize(420, 300);
+    table->show();
+    QTest::qWait(20);
+    QCOMPARE(table->model()->columnCount(), 2);
+    const int wide = table->columnWidth(1), lines = table->rowHeight(0) / table->fontMetrics().lineSpacing();
+    const int needed = table->fontMetrics().horizontalAdvance(cell(table, 0, 1));
+    QVERIFY2(lines * (wide - 16) >= needed,
+             qPrintable(QStringLiteral("%1 lines of %2 for %3").arg(lines).arg(wide).arg(needed)));
+    QVERIFY(lines >= 2);
+    problem->set_hint("export it again");
+    page.reset(problemsTable(model));
+    QCOMPARE(static_cast<QTableView*>(page.get())->model()->columnCount(), 3);
+  }
 
   // An option that was chosen stays chosen when facts arrive, also where a filter or an order moves its row.
   void theChosenOptionStaysChosen() {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/open_dialog/model_tables.h"
 
+#include <QApplication>
 #include <QHeaderView>
+#include <QPainter>
 #include <QSortFilterProxyModel>
+#include <QStyledItemDelegate>
+#include <algorithm>
 #include <utility>
 
 #include "views/common/format.h"
 #include "views/common/row_table.h"
+#include "views/common/tokens.h"
 
 namespace stepscope {
 namespace {
@@ -16,7 +21,36 @@ QString dimsText(const Repeated& dims) {
   return format::shapeOf(dims);
 }
 
-QWidget* table(std::vector<TableColumn> columns, std::vector<TableRow> rows) {
+// Texts on as many lines as they need.
+class WrapDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, Tokens::current().select);
+    const QVariant own = index.data(Qt::ForegroundRole);
+    painter->setPen(own.isValid() ? own.value<QColor>() : Tokens::current().text);
+    painter->drawText(textRect(option.rect), kFlags, wrappable(index));
+  }
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const QRect room = textRect({0, 0, std::max(option.rect.width(), 4 * Metrics::current().unit), 1 << 20});
+    return {0, option.fontMetrics.boundingRect(room, kFlags, wrappable(index)).height() + 2 * room.y()};
+  }
+
+ private:
+  static constexpr int kFlags = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap;
+  static QRect textRect(const QRect& cell) {
+    const Metrics m = Metrics::current();
+    const int above = std::max(0, (m.row - QFontMetrics(QApplication::font()).height()) / 2);
+    return cell.adjusted(8, above, -8, -above);
+  }
+  // A path may break after each folder.
+  static QString wrappable(const QModelIndex& index) {
+    return index.data().toString().replace('/', QStringLiteral("/\u200B"));
+  }
+};
+
+RowTableView* table(std::vector<TableColumn> columns, std::vector<TableRow> rows) {
   auto* view = new RowTableView;
   auto* rowModel = new RowTableModel(columns, view);
   auto* proxy = new QSortFilterProxyModel(view);
@@ -115,11 +149,20 @@ QWidget* problemsTable(const snapshot::ModelInfo& model) {
     row.cells = {where, message, format::visible(p.hint())};
     rows.push_back(row);
   }
-  return table({{QStringLiteral("Where"), QStringLiteral("The place in the file, and the source line where it is recorded"),
-                 false, 26},
-                {QStringLiteral("Problem"), QStringLiteral("What was found, and what is expected"), false, 40},
-                {QStringLiteral("Hint"), QStringLiteral("What helps"), false, 14}},
-               std::move(rows));
+  std::vector<TableColumn> columns{
+      {QStringLiteral("Where"), QStringLiteral("The place in the file, and the source line where it is recorded"), false,
+       26},
+      {QStringLiteral("Problem"), QStringLiteral("What was found, and what is expected"), false, 40},
+      {QStringLiteral("Hint"), QStringLiteral("What helps"), false, 14}};
+  if (std::ranges::all_of(model.problems(), [](const auto& p) { return p.hint().empty(); })) columns.pop_back();
+  RowTableView* view = table(std::move(columns), std::move(rows));
+  view->setWordWrap(true);
+  view->setItemDelegate(new WrapDelegate(view));
+  const auto fit = [view] { view->resizeRowsToContents(); };
+  QObject::connect(view->horizontalHeader(), &QHeaderView::sectionResized, view, fit, Qt::QueuedConnection);
+  QObject::connect(view->model(), &QAbstractItemModel::layoutChanged, view, fit);
+  fit();
+  return view;
 }
 
 }  // namespace stepscope
