@@ -47,12 +47,17 @@ std::size_t PlanSet::build() const {
 }
 
 Status PlanSet::make(BuildRequest request, const std::function<Result<Batch>()>& batch) {
-  stages_ = model_->stages;
+  std::vector<Stage> before = std::exchange(stages_, model_->stages);
   tellStages(stages_, context_.log);
   auto from = std::make_shared<Symbolic>();
   SS_ASSIGN(from->step, Builder(model_, context_.log).build(std::move(request), stages_));
   from->stages = stages_;
   SS_ASSIGN(const Batch first, batch());
+  // From here on the plan that ran is gone: what binds needs its memory.
+  if (context_.cancelled.exchange(false)) {
+    stages_ = std::move(before);
+    return fail(ErrorCode::kCancelled, "build: cancelled before its plan; what was built before is as it was");
+  }
   running_ = nullptr;
   variants_.clear();
   SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_));
