@@ -182,7 +182,12 @@ Status TrainedState::load(const std::filesystem::path& path, bool resume) {
 // Once: a build that follows goes on with the state that there is.
 Status TrainedState::beginWhereAsked(bool resume) {
   if (options_.startState == begunWith_) return {};
-  if (!options_.startState.empty()) SS_TRY(load(options_.startState, resume));
+  if (!options_.startState.empty())
+    if (Status loaded = load(options_.startState, resume); !loaded) {
+      Error why = loaded.error();
+      why.option = "start-state";
+      return tl::make_unexpected(std::move(why));
+    }
   begunWith_ = options_.startState;
   return {};
 }
