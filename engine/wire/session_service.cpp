@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/build/registry.h"
 #include "engine/build/snapshots.h"
 #include "engine/data/npy.h"
@@ -14,6 +16,26 @@
 #include "kernels/device_health.h"
 
 namespace stepscope {
+namespace {
+
+void add(const Problem& found, snapshot::ModelInfo& model) {
+  auto& problem = *model.add_problems();
+  problem.set_where(toUtf8(found.where));
+  problem.set_message(toUtf8(found.message));
+  problem.set_hint(toUtf8(found.hint));
+  problem.set_node(-1);
+}
+
+// One for all of them: what is not there is the file that holds them.
+Problem lackOfWeights(const Problem& first, const snapshot::ModelInfo& model) {
+  const auto lack = std::ranges::count_if(model.parameters(), [](const auto& p) { return p.missing(); });
+  return {ErrorCode::kNotFound, "weights",
+          fmt::format("{} of {} tensors have no data, '{}' first: {}", lack, model.parameters_size(), first.missingWeight(),
+                      first.message),
+          first.hint};
+}
+
+}  // namespace
 
 SessionService::SessionService(Connection& connection, GoldenReader goldens)
     : connection_(connection),
@@ -77,6 +99,16 @@ Status SessionService::open(const snapshot::Request& request) {
   SS_ASSIGN(auto registry, registryWith(plugins));
   std::vector<Problem> problems;
   auto session = Session::open(request.open().path(), load, observer(registry), &problems, registry);
+  // A look at the graph needs no weights; a build does.
+  bool look = !session && !problems.empty() &&
+              std::ranges::all_of(problems, [](const Problem& p) { return !p.missingWeight().empty(); });
+  if (look) {
+    LoadOptions without = load;
+    without.missingWeights = LoadOptions::MissingWeights::kRandom;
+    auto graph = Session::open(request.open().path(), without, observer(registry), nullptr, registry);
+    look = graph.has_value();
+    if (look) session = std::move(graph);
+  }
   snapshot::Response response;
   if (!session) {
     if (problems.empty()) return tl::make_unexpected(session.error());
@@ -84,11 +116,7 @@ Status SessionService::open(const snapshot::Request& request) {
     auto& model = *response.mutable_model();
     model.set_path(request.open().path());
     for (const Problem& p : problems) {
-      auto& problem = *model.add_problems();
-      problem.set_where(toUtf8(p.where));
-      problem.set_message(toUtf8(p.message));
-      problem.set_hint(toUtf8(p.hint));
-      problem.set_node(-1);
+      add(p, model);
       if (const std::string weight = p.missingWeight(); !weight.empty()) {
         auto& parameter = *model.add_parameters();
         parameter.set_name(toUtf8(weight));
@@ -107,6 +135,12 @@ Status SessionService::open(const snapshot::Request& request) {
   options_ = TrainOptions{};
   options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
   *response.mutable_model() = session_->inspect();
+  weightsLack_.reset();
+  if (look) {
+    const Problem problem = lackOfWeights(problems.front(), response.model());
+    weightsLack_ = Error{problem.code, problem.text()};
+    add(problem, *response.mutable_model());
+  }
   return answer(request.id(), std::move(response), true);
 }
 
@@ -156,6 +190,7 @@ Status SessionService::answerOptions(std::uint64_t id) {
 
 Status SessionService::build(const snapshot::Request& request) {
   SS_TRY(needSession());
+  if (weightsLack_) return tl::make_unexpected(*weightsLack_);
   SS_TRY(session_->build());
   stages_.drop();
   // Told by the answer itself; one that failed before it was told by an event.

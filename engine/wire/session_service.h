@@ -69,8 +69,9 @@ class SessionService {
   std::unique_ptr<Session> session_;
   PluginWish plugins_;  // of the session
   TrainOptions options_;
-  std::size_t toldBuilds_ = 0;  // of the session
-  std::size_t shownBuild_ = 0;  // whose plan the client knows as the one that runs
+  std::optional<Error> weightsLack_;  // the session has no weights to build with, only a graph to look at
+  std::size_t toldBuilds_ = 0;        // of the session
+  std::size_t shownBuild_ = 0;        // whose plan the client knows as the one that runs
   StageTeller stages_;
 };
 

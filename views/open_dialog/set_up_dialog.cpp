@@ -100,7 +100,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   auto* cancel = buttons->addButton(QDialogButtonBox::Cancel);
   cancel->setObjectName(QStringLiteral("set_up_cancel"));
   cancel->setAutoDefault(false);
-  if (missing > 0 && !read) {
+  if (missing > 0 && model_->problems_size() > 0) {
     auto* random = buttons->addButton(QStringLiteral("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
     random->setObjectName(QStringLiteral("set_up_fill_weights"));
     connect(random, &QPushButton::clicked, this, [this] {
@@ -191,7 +191,7 @@ void SetUpDialog::update() {
   const auto weights =
       std::count_if(model_->parameters().begin(), model_->parameters().end(), [](const auto& p) { return p.missing(); });
   problem_->setText(
-      model_->problems_size() > 0 && weights == model_->problems_size()
+      model_->problems_size() > 0 && (weights == model_->problems_size() || (weights > 0 && model_->node_count() > 0))
           ? QStringLiteral("Its weights are not where the file says. Put them there, or fill them from the seed: times "
                            "and memory are then as they would be, losses and gradients mean nothing")
       : model_->problems_size() > 0 ? QStringLiteral("The file has problems; they are listed with their places")

@@ -27,6 +27,7 @@ class SetUpDialog : public QDialog {
   // `before`: the settings of the last build of this model, empty the first time.
   SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWidget* parent = nullptr);
 
+  const ModelPtr& model() const { return model_; }
   // The settings as they stand, in the names of the command line.
   snapshot::Configure configuration() const;
   // Why it did not build, beside the field of that setting, or below all of them.
