@@ -167,7 +167,26 @@ class WalkTest : public QObject {
     QVERIFY(click(w, strip, {8, strip->height() / 2}, Qt::ShiftModifier));
     QVERIFY(w.loop().wait([&] { return !graph->busy() && strip->base() >= 0; }) && w.settled());
     w.picture(QStringLiteral("slider-1-compared"));
+    const int from = strip->base(), to = strip->shown();
+    QVERIFY2(from < to, "changes go as the build goes");
     w.loop().act([&] { QTest::keyClick(strip, Qt::Key_Escape); });
+    QCOMPARE(strip->base(), -1);
+    // In the other order: the same changes.
+    QVERIFY(click(w, strip, {8, strip->height() / 2}));
+    QVERIFY(click(w, strip, {strip->width() - 8, strip->height() / 2}, Qt::ShiftModifier));
+    QVERIFY(w.loop().wait([&] { return !graph->busy() && strip->base() >= 0; }) && w.settled());
+    QCOMPARE(strip->base(), from);
+    QCOMPARE(strip->shown(), to);
+    QVERIFY2(
+        graph->headerText().contains(QStringLiteral("changes from %1 to %2").arg(strip->stops()[from], strip->stops()[to])),
+        qPrintable(graph->headerText()));
+    w.picture(QStringLiteral("slider-2-other-order"));
+    // The second one that was chosen is the one that Shift+← moves on.
+    w.loop().act([&] { QTest::keyClick(strip, Qt::Key_Left, Qt::ShiftModifier); });
+    QCOMPARE(strip->base(), from);
+    QCOMPARE(strip->shown(), to - 1);
+    w.loop().act([&] { QTest::keyClick(strip, Qt::Key_Escape); });
+    QCOMPARE(strip->shown(), from);
     QCOMPARE(strip->base(), -1);
   }
 

@@ -40,14 +40,18 @@ QSize PhaseStrip::minimumSizeHint() const { return {120, sizeHint().height()}; }
 void PhaseStrip::setStops(const QStringList& stops) {
   stops_ = stops;
   arrange();
-  shown_ = std::min<int>(shown_, static_cast<int>(stops.size()) - 1);
-  base_ = -1;
+  first_ = shown_ = std::min<int>(shown_, static_cast<int>(stops.size()) - 1);
+  second_ = base_ = -1;
   update();
 }
 
 void PhaseStrip::setShown(const QString& stage, const QString& base) {
   shown_ = static_cast<int>(stops_.indexOf(stage));
   base_ = base.isEmpty() ? -1 : static_cast<int>(stops_.indexOf(base));
+  if (std::minmax(shown_, base_) != std::minmax(first_, second_)) {
+    first_ = shown_;
+    second_ = base_;
+  }
   update();
 }
 
@@ -164,7 +168,7 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
     const double radius = active ? 4.5 : pass ? 2 : 3.5;
     p.drawEllipse(at, radius, radius);
     if (pass && !active && i != hovered_) continue;
-    const QString name = nameOf(stops_[i]);
+    const QString name = textOf(i);
     const double width = metrics.horizontalAdvance(name);
     const double x = std::clamp(at.x() - width / 2, 4.0, std::max(4.0, this->width() - width - 4));
     const bool free = std::none_of(taken.begin(), taken.end(),
@@ -195,19 +199,29 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
   }
 }
 
-void PhaseStrip::choose(int shown, int base) {
-  if (shown < 0 || shown >= stops_.size() || base >= stops_.size()) return;
-  if (base == shown) base = -1;
-  emit chosen(stops_[shown], base < 0 ? QString() : stops_[base]);
+void PhaseStrip::choose(int first, int second) {
+  if (first < 0 || first >= stops_.size() || second >= stops_.size()) return;
+  first_ = first;
+  second_ = second == first ? -1 : second;
+  emit chosen(stops_[std::max(first_, second_)], second_ < 0 ? QString() : stops_[std::min(first_, second_)]);
+}
+
+// Which of both is the base does not follow from the dots alone.
+QString PhaseStrip::textOf(int stop) const {
+  const QString name = nameOf(stops_[stop]);
+  return base_ < 0 || shown_ < 0 ? name
+         : stop == base_         ? QStringLiteral("from %1").arg(name)
+         : stop == shown_        ? QStringLiteral("to %1").arg(name)
+                                 : name;
 }
 
 void PhaseStrip::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const int i = stopAt(event->position());
   if (event->modifiers() & Qt::ShiftModifier) {
-    choose(shown_ < 0 ? i : shown_, i);
+    choose(first_ < 0 ? i : first_, i);
   } else {
-    choose(i, base_);
+    choose(i, second_);
   }
 }
 
@@ -224,13 +238,13 @@ void PhaseStrip::leaveEvent(QEvent*) {
 void PhaseStrip::keyPressEvent(QKeyEvent* event) {
   const int step = event->key() == Qt::Key_Left ? -1 : event->key() == Qt::Key_Right ? 1 : 0;
   if (event->key() == Qt::Key_Escape && base_ >= 0) {
-    choose(shown_, -1);
+    choose(first_, -1);
   } else if (step == 0) {
     QWidget::keyPressEvent(event);
   } else if (event->modifiers() & Qt::ShiftModifier) {
-    choose(shown_, std::clamp((base_ < 0 ? shown_ : base_) + step, 0, static_cast<int>(stops_.size()) - 1));
+    choose(first_, std::clamp((second_ < 0 ? first_ : second_) + step, 0, static_cast<int>(stops_.size()) - 1));
   } else {
-    choose(std::clamp(shown_ + step, 0, static_cast<int>(stops_.size()) - 1), base_);
+    choose(std::clamp(first_ + step, 0, static_cast<int>(stops_.size()) - 1), second_);
   }
 }
 
@@ -244,8 +258,12 @@ bool PhaseStrip::event(QEvent* event) {
           PassStages::isPass(stop)
               ? QStringLiteral("Graph after pass “%1” of “%2”.").arg(nameOf(stop), format::visible(stop.section('/', 0, 0)))
               : QStringLiteral("Graph after phase “%1”.").arg(nameOf(stop));
-      QToolTip::showText(help->globalPos(),
-                         what + ' ' + QStringLiteral("Click shows it; Shift+click compares the shown one with it."), this);
+      QToolTip::showText(
+          help->globalPos(),
+          what + ' ' +
+              QStringLiteral("Click shows it; Shift+click shows what changed from the earlier to the later of it "
+                             "and the shown one."),
+          this);
     }
     return true;
   }

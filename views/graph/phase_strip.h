@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The slider over the phases of a build and the passes within them: a line with one stop per graph, a small one for a pass
-// (PassStages). Click or ←/→ chooses the shown one; Shift+click or Shift+←/→ a second one to compare with; Esc ends the
-// comparison. Between both, the counts of the difference.
+// (PassStages). Click or ←/→ chooses one; Shift+click or Shift+←/→ a second one to compare with; Esc ends the comparison.
+// Whichever was chosen first, the later one is shown with what changed since the earlier one, as the build goes. Between
+// both, the counts of the difference.
 #pragma once
 
 #include <QStringList>
@@ -49,11 +50,13 @@ class PhaseStrip : public QWidget {
   int stopAt(QPointF p) const;
   QPointF stop(int i) const;
   void arrange();
-  void choose(int shown, int base);
+  void choose(int first, int second);
+  QString textOf(int stop) const;
 
   QStringList stops_, unnamed_;
   std::vector<double> places_;  // x of the stops
   int shown_ = -1, base_ = -1, hovered_ = -1;
+  int first_ = -1, second_ = -1;  // the same, as they were chosen
   int added_ = -1, removed_ = -1, changed_ = -1;
 };
 
