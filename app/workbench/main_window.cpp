@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QCloseEvent>
 #include <QComboBox>
+#include <QDialog>
 #include <QDragEnterEvent>
 #include <QHBoxLayout>
 #include <QMimeData>
@@ -160,7 +161,8 @@ void MainWindow::connectParts() {
   connect(&session_, &ModelSession::builtChanged, this, [this] {
     if (session_.built()) {
       showStartPage(false);
-      if (View* view = board_->activeView()) board_->focus(*view);  // and not the first button
+      // And not the first button; but a set-up that came back before what was built did keeps the keyboard.
+      if (View* view = board_->activeView(); view && !opening_.setUpShown()) board_->focus(*view);
     }
     updateActions();
     const QString name = format::fileName(session_.modelPath());
@@ -279,9 +281,25 @@ bool MainWindow::event(QEvent* event) {
   return QMainWindow::event(event);
 }
 
+// Whatever has the keyboard, Esc is for a build that runs; but a dialog, the set-up among them, closes.
+bool MainWindow::endsBuild(const QWidget& focus, const QKeyEvent& key) const {
+  if (!store_.building() || key.key() != Qt::Key_Escape || key.modifiers() != Qt::NoModifier) return false;
+  if (focus.windowType() == Qt::Popup) return false;
+  for (const QWidget* widget = &focus; widget; widget = widget->parentWidget()) {
+    if (qobject_cast<const QDialog*>(widget)) return false;
+    if (widget == this) return true;
+  }
+  return false;
+}
+
 // On this system a line of text takes Ctrl+E for the way to its end, which the End key is for; whoever filters a view
 // exports it too.
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::KeyPress && watched->isWidgetType() &&
+      endsBuild(*static_cast<QWidget*>(watched), *static_cast<const QKeyEvent*>(event))) {
+    session_.pause();
+    return true;
+  }
   if (event->type() == QEvent::ShortcutOverride && watched->isWidgetType() &&
       static_cast<QWidget*>(watched)->window() == this) {
     const auto* key = static_cast<QKeyEvent*>(event);

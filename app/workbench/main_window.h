@@ -86,6 +86,7 @@ class MainWindow : public QMainWindow {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  bool endsBuild(const QWidget& focus, const QKeyEvent& key) const;
   void layOut();
   void connectParts();
   void connectActions();

@@ -44,12 +44,12 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
         if (asked == setUps_ && !session_.built() && !store_.building()) showSetUp();
       });
   });
-  // A build that was cancelled comes back to its set-up; one that failed does so itself, with the reason.
-  connect(&store_, &SnapshotStore::buildingChanged, this, [this] {
-    if (scripted_ || store_.building()) return;
-    QTimer::singleShot(0, this, [this, asked = setUps_] {
-      if (asked == setUps_ && !session_.built() && !store_.building() && store_.model() && session_.client().alive())
-        showSetUp();
+  // Comes back to its set-up as it was filled in, of the model that is open or of another one that was to be built.
+  connect(&session_, &ModelSession::buildCancelled, this, [this](const QString& path, const snapshot::Configure& cancelled) {
+    const ModelPtr model = path == session_.modelPath() ? store_.model() : path == wantedFor_ ? wantedModel_ : nullptr;
+    if (!model) return;
+    QTimer::singleShot(0, this, [this, model, path, cancelled, asked = setUps_] {
+      if (asked == setUps_) showSetUpOf(model, cancelled, path);
     });
   });
   connect(&session_, &ModelSession::notRead, this, [this](const ModelPtr& model) {
@@ -76,15 +76,19 @@ void ModelOpening::openThere(const QString& path) {
 }
 
 void ModelOpening::open(const QString& path) {
-  const bool project = path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive);
-  if (!project && !session_.client().host().local()) return openThere(path);
+  if (!isProject(path) && !session_.client().host().local()) return openThere(path);
   const Place place = placeToOpen(path);
-  if (!place.problem.isEmpty()) return parts_.notice.showProblem(place.problem, {}, {});  // what is open stays
+  if (!place.problem.isEmpty()) {
+    // What is open stays; a set-up of another file is of neither.
+    for (auto* dialog : parts_.window.findChildren<SetUpDialog*>())
+      if (dialog->model() != store_.model()) dialog->close();
+    return parts_.notice.showProblem(place.problem, {}, {});
+  }
   parts_.notice.clear();
   closeSetUp();
   scripted_ = false;
   emit begun();
-  if (place.path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive)) {
+  if (isProject(place.path)) {
     parts_.recording.open(place.path, 0);
     return;
   }
@@ -96,10 +100,16 @@ void ModelOpening::open(const QString& path) {
 }
 
 void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+  const bool here = session_.client().host().local();
+  const Place place = here && QFileInfo(path).isDir() ? placeToOpen(path)
+                      : here                          ? Place{QFileInfo(path).absoluteFilePath(), {}}
+                                                      : Place{path, {}};
+  if (!place.problem.isEmpty()) return parts_.notice.showProblem(place.problem, {}, {});
+  if (isProject(place.path)) return open(place.path);
   parts_.notice.clear();
   scripted_ = true;
   emit begun();
-  session_.openAndBuild(session_.client().host().local() ? QFileInfo(path).absoluteFilePath() : path, configuration);
+  session_.openAndBuild(place.path, configuration);
 }
 
 void ModelOpening::connectPeek() {
@@ -151,6 +161,11 @@ void ModelOpening::inPlaceOfARun(const QString& path, std::function<void()> open
         parts_.notice.clear();
         open();
       });
+}
+
+bool ModelOpening::setUpShown() const {
+  const auto all = parts_.window.findChildren<SetUpDialog*>();
+  return std::any_of(all.begin(), all.end(), [](const SetUpDialog* dialog) { return dialog->isVisible(); });
 }
 
 bool ModelOpening::leaveSetUp() {
@@ -207,12 +222,14 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   // The model that is open, or another one.
   const bool other = model != store_.model();
-  if (other && model->problems_size() == 0 && session_.built()) dialog->offerLook();
-  connect(dialog, &SetUpDialog::buildWanted, this, [this, other, path](const snapshot::Configure& configuration) {
+  const bool graph = model->problems_size() == 0 || model->node_count() > 0;
+  if (other && graph && session_.built()) dialog->offerLook();
+  connect(dialog, &SetUpDialog::buildWanted, this, [this, other, model, path](const snapshot::Configure& configuration) {
     parts_.notice.clear();
     scripted_ = false;
     wanted_ = configuration;
     wantedFor_ = path;
+    wantedModel_ = model;
     if (other)
       inPlaceOfARun(path, [this, path, configuration] { session_.openAndBuild(path, configuration); });
     else
@@ -227,7 +244,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
           [this, path] { inPlaceOfARun(path, [this, path] { session_.inspect(path, {}); }); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     parts_.notice.clear();
-    session_.inspect(path, QStringLiteral("random"));
+    inPlaceOfARun(path, [this, path] { session_.inspect(path, QStringLiteral("random")); });
   });
   dialog->setWindowFlags(Qt::Widget);
   dialog->setFixedWidth(std::min(parts_.window.width() * 11 / 20, 58 * Metrics::current().unit));

@@ -36,6 +36,7 @@ class ModelOpening : public QObject {
   void showSetUp();  // of the model that was read
   void leave() { closeSetUp(); }
   bool leaveSetUp();  // as its Cancel does; false: none is shown
+  bool setUpShown() const;
   // Batches that the set-up asked to be sent, where they lie now.
   void dataSent(const QString& path);
   // A file that is opened: asked for in a dialog.
@@ -71,6 +72,7 @@ class ModelOpening : public QObject {
   bool scripted_ = false;
   snapshot::Configure wanted_;  // of the newest set-up that was built, or was to be
   QString wantedFor_;           // its model
+  ModelPtr wantedModel_;        // the same
   int setUps_ = 0;              // that were asked for
 };
 

@@ -10,11 +10,20 @@
 namespace stepscope {
 namespace {
 
-Place modelOf(const QDir& folder) {
+// Of a model, or of what was recorded of one.
+Place openedFrom(const QDir& folder) {
   const QStringList models = folder.entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
   if (models.contains(QStringLiteral("model.onnx"))) return {folder.filePath(QStringLiteral("model.onnx")), {}};
   if (models.size() == 1) return {folder.filePath(models.first()), {}};
   const QString name = format::visible(folder.path());
+  const QStringList projects = folder.entryList({QStringLiteral("*.stepscope")}, QDir::Files, QDir::Name);
+  if (models.isEmpty() && projects.size() == 1) return {folder.filePath(projects.first()), {}};
+  if (models.isEmpty() && projects.size() > 1)
+    return {{},
+            QStringLiteral("folder '%1': %2 recorded projects in it, %3 the first; open one of them")
+                .arg(name)
+                .arg(projects.size())
+                .arg(format::visible(projects.first()))};
   if (models.isEmpty())
     return {{},
             QStringLiteral("folder '%1': no model in it; expected a .onnx or .stepscope file, or a folder with model.onnx")
@@ -28,11 +37,13 @@ Place modelOf(const QDir& folder) {
 
 }  // namespace
 
+bool isProject(const QString& path) { return path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive); }
+
 Place placeToOpen(const QString& path) {
   const QFileInfo info(path);
   const QString absolute = QDir::cleanPath(info.absoluteFilePath());
-  if (info.isDir()) return modelOf(QDir(absolute));
-  const bool project = absolute.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive);
+  if (info.isDir()) return openedFrom(QDir(absolute));
+  const bool project = isProject(absolute);
   const QString what = project ? QStringLiteral("project '%1': %2") : QStringLiteral("model '%1': %2");
   const auto refuse = [&](const QString& why) { return Place{{}, what.arg(format::visible(absolute), why)}; };
   if (!info.exists()) return refuse(QStringLiteral("no such file; it was moved, or its name is another"));

@@ -11,7 +11,10 @@ struct Place {
   QString problem;  // empty, or why nothing can be opened there, and what can
 };
 
-// A file; of a folder its model: model.onnx, or the only .onnx in it, as captures have it. Looks at the file system: short.
+bool isProject(const QString& path);  // by its name
+
+// A file; of a folder its model: model.onnx, or the only .onnx in it, as captures have it; without a model the only project
+// in it. Looks at the file system: short.
 Place placeToOpen(const QString& path);
 
 // A copy in `folder` of a project with what its writer left next to it, which nobody can read in a folder that cannot be

@@ -13,6 +13,7 @@
 #include "app/workbench/recording.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
+#include "views/common/format.h"
 
 namespace stepscope {
 
@@ -87,8 +88,10 @@ void RunCommands::connectRuns() {
     session_.newRun();
   });
   on("name_run", [this] {
-    askText(&parts_.window, QStringLiteral("Name this run"), QStringLiteral("Name in the list of runs:"), {},
-            QStringLiteral("name_run_dialog"), [this](const QString& name) { parts_.recording.nameRun(name); });
+    const auto& runs = parts_.store.project().runs();  // the newest is the one that is recorded
+    askText(&parts_.window, QStringLiteral("Name this run"), QStringLiteral("Name in the list of runs:"),
+            runs.empty() ? QString() : format::visible(runs.back().name), QStringLiteral("name_run_dialog"),
+            [this](const QString& name) { parts_.recording.nameRun(name); });
   });
   on("restart", [this] {
     parts_.notice.clear();

@@ -24,6 +24,7 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
   connect(&session_, &ModelSession::busyChanged, this, [this] {
     Running::of(store_).set(session_.running());
     parts_.status.setRun(session_.goal(), session_.atFullSpeed());
+    parts_.status.setRestoring(session_.restoring());
     const auto& p = store_.position();
     if (!session_.busy() && !(p.in_step() && p.breakpoint() != 0)) parts_.notice.clearStop();
   });

@@ -73,6 +73,7 @@ StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selecti
   connect(&store, &SnapshotStore::planChanged, this, &StatusLine::refresh);
   connect(&store, &SnapshotStore::stepsChanged, this, &StatusLine::refresh);
   connect(&store, &SnapshotStore::workerChanged, this, &StatusLine::refresh);
+  connect(&store, &SnapshotStore::buildingChanged, this, &StatusLine::refresh);
   connect(&Running::of(store), &Running::changed, this, &StatusLine::refresh);
   refresh();
 }
@@ -118,6 +119,12 @@ void StatusLine::setRun(std::int64_t goal, bool fullSpeed) {
   refresh();
 }
 
+void StatusLine::setRestoring(bool restoring) {
+  if (restoring == restoring_) return;
+  restoring_ = restoring;
+  refresh();
+}
+
 void StatusLine::setProgress(const QString& what, qint64 done, qint64 total) {
   if (what != u"instruction") return;
   done_ = done;
@@ -136,7 +143,13 @@ void StatusLine::refresh() {
   const bool dead = store_.workerState() == WorkerState::kDead && !store_.readOnly();
   const bool busy = store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
 
-  if (!plan) {
+  const bool building = store_.building();
+  if (busy && (restoring_ || building)) {
+    // The end of a build reads where the plan stands: its state was carried over.
+    const bool state = restoring_ || store_.workerText().startsWith(QStringLiteral("reading the state"));
+    where_->setText(strong(state ? QStringLiteral("Restoring the state …") : QStringLiteral("Building …")));
+    phase_->setText({});
+  } else if (!plan) {
     where_->setText({});
     phase_->setText({});
   } else if (running) {

@@ -22,6 +22,8 @@ class StatusLine : public QWidget {
   void setRecorder(const QString& text, const QString& role, const QString& tip);
   // Of a run: the step that it ends before (0: none is known), and whether it looks at no value.
   void setRun(std::int64_t goal, bool fullSpeed);
+  // What the worker does brings back what was there before; it is no run.
+  void setRestoring(bool restoring);
   // Of the step that runs at full speed: instructions done.
   void setProgress(const QString& what, qint64 done, qint64 total);
   void note(const QString& text);  // for a few seconds, in place of the fields
@@ -43,7 +45,7 @@ class StatusLine : public QWidget {
   QString recorderText_, recorderRole_, recorderTip_;
   QTimer noteTimer_;
   std::int64_t goal_ = 0;
-  bool fullSpeed_ = false;
+  bool fullSpeed_ = false, restoring_ = false;
   qint64 done_ = 0, total_ = 0;
 };
 

@@ -175,12 +175,67 @@ class SetUpTest : public QObject {
     escape();
     QVERIFY(w.settled());
     QVERIFY(w->session().built() && !w->store().building() && !w->session().comingBack());
+    QVERIFY(shown());
+    QCOMPARE(field(shown())->text(), QStringLiteral("4"));
     const auto& settings = w->session().configuration().settings();
     const auto it = std::find_if(settings.begin(), settings.end(), [](const auto& s) { return s.name() == "accumulate"; });
     QVERIFY(it != settings.end());
     QCOMPARE(it->value(), std::string("3"));
     QCOMPARE(w.instruction(), 1);
     QVERIFY_DONE(w.act("step"), w);
+  }
+
+  // What a setting names and is not there is told below its field, also where the field is among the further ones.
+  void aStartStateThatIsNotThereIsToldAtItsField() {
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const auto fieldOf = [](SetUpDialog& in) { return in.findChild<QLineEdit*>(QStringLiteral("set_up_more_start-state")); };
+    QVERIFY(w.loop().wait([&] { return fieldOf(*dialog) != nullptr; }));
+    const QString path = QStringLiteral("/nowhere/state.safetensors");
+    QPointer<SetUpDialog> first = dialog;
+    w.loop().act([&] { fieldOf(*dialog)->setText(path); });
+    QVERIFY(!pressBuild(w, *dialog).isEmpty());
+    const auto again = [&]() -> SetUpDialog* {
+      for (auto* found : w->findChildren<SetUpDialog*>())
+        if (found->isVisible() && found != first) return found;
+      return nullptr;
+    };
+    QVERIFY(w.loop().wait([&] { return again() && again()->findChild<QLabel*>(QStringLiteral("set_up_refusal")); }));
+    const auto* refusal = again()->findChild<QLabel*>(QStringLiteral("set_up_refusal"));
+    QVERIFY(w.loop().wait([&] { return refusal->isVisible(); }));
+    QVERIFY2(refusal->text().contains(QStringLiteral("state.safetensors")), qPrintable(refusal->text()));
+    w.picture(QStringLiteral("start-state-not-there"));
+  }
+
+  // Esc comes at once, before the worker knows of the build. The set-up is there again as it was filled in, and what was
+  // built before runs on; Build pressed before it is back waits for it.
+  void aBuildBeforeTheWayBackEndedIsNotLost() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    const auto before = w->store().plan()->plan().arena_bytes();
+    const auto shown = [&w] {
+      SetUpDialog* found = nullptr;
+      for (auto* each : w->findChildren<SetUpDialog*>())
+        if (each->isVisible()) found = each;
+      return found;
+    };
+    QVERIFY(w.act("configure"));
+    QPointer<SetUpDialog> first = shown();
+    w.loop().act([&] {
+      first->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear();
+      first->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->setText(QStringLiteral("batch=3"));
+      first->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click();
+      QTest::keyClick(&*w, Qt::Key_Escape);
+    });
+    QVERIFY(w.loop().wait([&] { return shown() && shown() != first; }));
+    QVERIFY(w->session().busy());
+    QVERIFY2(shown()->isAncestorOf(QApplication::focusWidget()) || shown() == QApplication::focusWidget(),
+             "it can be typed in");
+    w.loop().act([&] { shown()->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.settled());
+    QVERIFY(w.loop().wait([&] { return w->store().plan()->plan().arena_bytes() != before && !w->session().busy(); }));
+    QVERIFY(!shown());
   }
 
   void aModelTrainsAsItIsProposed_data() {
@@ -302,6 +357,35 @@ class SetUpTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // The problems of a file are not those of the next one, which is refused before it is read.
+  void nothingOfAFileStaysWhenTheNextOneIsRefused() {
+    const QTemporaryDir folder;
+    QFile whole(bundledModels()[0].model), cut(folder.filePath(QStringLiteral("cut.onnx"))),
+        empty(folder.filePath(QStringLiteral("empty.onnx")));
+    QVERIFY(whole.open(QIODevice::ReadOnly) && cut.open(QIODevice::WriteOnly) && empty.open(QIODevice::WriteOnly));
+    QVERIFY(cut.write(whole.read(whole.size() / 2)) > 0);
+    cut.close(), empty.close();
+    WindowDriver w;
+    const auto shown = [&w] {
+      SetUpDialog* found = nullptr;
+      for (auto* each : w->findChildren<SetUpDialog*>())
+        if (each->isVisible()) found = each;
+      return found;
+    };
+    const auto refused = [&] {
+      w.loop().act([&] { w->openPath(empty.fileName()); });
+      return w.loop().wait([&] { return w->notice().text().contains(QStringLiteral("the file is empty")); });
+    };
+    QVERIFY2(w.open(cut.fileName()), qPrintable(w.failure()));
+    QVERIFY(refused());
+    QVERIFY(!shown());
+    // What is open stays, with its set-up.
+    QPointer<SetUpDialog> kept = w.open(whole.fileName());
+    QVERIFY2(kept, qPrintable(w.failure()));
+    QVERIFY(refused());
+    QCOMPARE(shown(), kept.data());
+  }
+
   // A graph whose weights were left behind can still be looked at.
   void weightsThatAreNotThereAreFilledFromTheSeed() {
     // loss = mean(x · w), w in the file w.bin.
@@ -319,7 +403,27 @@ class SetUpTest : public QObject {
     QVERIFY2(dialog, qPrintable(w.failure()));
     const auto fill = [](SetUpDialog& in) { return in.findChild<QPushButton*>(QStringLiteral("set_up_fill_weights")); };
     QVERIFY(fill(*dialog));
-    QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->isVisibleTo(dialog));
+    QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->isEnabled());
+    // Its graph is there; what lacks is one problem.
+    QVERIFY(w.loop().wait([&] { return w->store().graph() && w->store().graph()->nodeCount() == 2; }));
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QCOMPARE(w->store().model()->problems_size(), 1);
+    const QString lacks = QString::fromStdString(w->store().model()->problems(0).message());
+    QVERIFY2(lacks.contains(QStringLiteral("1 of 1 tensors have no data, 'w' first: external data 'w.bin'")),
+             qPrintable(lacks));
+    QVERIFY(w.settled());
+    w.picture(QStringLiteral("weights-not-there"));
+    // A build that does not ask is refused with that reason.
+    w.loop().act([&] { w->session().build({}); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }) && w.settled());
+    QVERIFY2(w->notice().text().contains(lacks), qPrintable(w->notice().text()));
+    QVERIFY(!w->session().built() && w->store().graph());
+    dialog = nullptr;
+    QVERIFY(w.loop().wait([&] {
+      for (auto* found : w->findChildren<SetUpDialog*>())
+        if (found->isVisible()) dialog = found;
+      return dialog != nullptr;
+    }));
     QPointer<SetUpDialog> first = dialog;
     w.loop().act([&] { fill(*dialog)->click(); });
     SetUpDialog* second = nullptr;

@@ -202,6 +202,8 @@ class WaysTest : public QObject {
     write("plain/readme.txt", "hello");
     write("two/a.onnx", "a");
     write("two/b.onnx", "b");
+    write("runs/a.stepscope", "a");
+    write("runs/b.stepscope", "b");
     QDir(folder.path()).mkdir(QStringLiteral("folder.stepscope"));
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
@@ -209,6 +211,7 @@ class WaysTest : public QObject {
     const std::pair<QString, QString> refused[] = {
         {folder.filePath(QStringLiteral("plain")), QStringLiteral("folder with model.onnx")},
         {folder.filePath(QStringLiteral("two")), QStringLiteral("2 models in it")},
+        {folder.filePath(QStringLiteral("runs")), QStringLiteral("2 recorded projects in it, a.stepscope the first")},
         {folder.filePath(QStringLiteral("folder.stepscope")), QStringLiteral("no model in it")},
         {folder.filePath(QStringLiteral("none.onnx")), QStringLiteral("no such file")},
         {write("empty.onnx", {}), QStringLiteral("expected an ONNX model")},
@@ -238,6 +241,32 @@ class WaysTest : public QObject {
              !w->session().busy();
     }));
     QVERIFY_LOOP(w);
+  }
+
+  // Of any name: with the settings of a command line, and one with nothing but what was recorded.
+  void aFolderIsWhatIsInIt() {
+    const QTemporaryDir folder;
+    const QString model = folder.filePath(QStringLiteral("Modelle für später")),
+                  recorded = folder.filePath(QStringLiteral("runs"));
+    QVERIFY(QDir().mkpath(model) && QDir().mkpath(recorded));
+    QVERIFY(QFile::copy(bundledModels()[0].model, model + QStringLiteral("/only.onnx")));
+    QString project;
+    {
+      WindowDriver w;
+      w.loop().act([&] { w->openAndBuild(model + '/', {}); });
+      QVERIFY2(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }), qPrintable(w->notice().text()));
+      QCOMPARE(w->session().modelPath(), model + QStringLiteral("/only.onnx"));
+      QVERIFY_DONE(w.act("step_whole"), w);
+      QVERIFY(w.recorded());
+      project = w->store().project().projectPath();
+      QVERIFY(w.settled());
+      w.loop().act([&] { w->session().close(); });  // the run ends, and the file is whole
+      QVERIFY(w.recorded());
+      QVERIFY(QFile::copy(project, recorded + QStringLiteral("/digits.stepscope")));
+    }
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(recorded), w);
+    QVERIFY(w->store().readOnly() && w->store().series().size() == 1);
   }
 
   // Nor does a file that only its reading shows to be none, or not a sound one, whatever happens meanwhile.

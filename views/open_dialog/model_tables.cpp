@@ -91,10 +91,9 @@ QWidget* parametersTable(const snapshot::ModelInfo& model) {
     TableRow row;
     TableCell trained(p.trained() ? QStringLiteral("✓ trained") : QStringLiteral("– frozen"));
     trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
-    TableCell reason(!p.missing() ? format::visible(p.reason())
-                     : model.problems_size() > 0
-                         ? QStringLiteral("its data is not there")
-                         : QStringLiteral("filled from the seed: its data is not there"));
+    TableCell reason(!p.missing()                ? format::visible(p.reason())
+                     : model.problems_size() > 0 ? QStringLiteral("its data is not there")
+                                                 : QStringLiteral("filled from the seed: its data is not there"));
     reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
     row.cells = {format::visible(p.name()),
                  dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()),

@@ -43,6 +43,8 @@ class ModelSession : public QObject {
   // Without a look at any value: only records are kept.
   bool atFullSpeed() const { return run_.on && run_.fullSpeed && !run_.everyValue; }
   bool comingBack() const { return recovery_.comingBack(); }
+  // What was there before is brought back: after another worker, a build that was cancelled, a step back in time.
+  bool restoring() const { return comingBack() || rewind_.restoring(); }
   bool edited() const { return !edits_.all().empty(); }  // values were set by hand in this session
 
   // What each does says the part that does it.
@@ -116,6 +118,8 @@ class ModelSession : public QObject {
   // `code`: of the error, as worker.proto names it.
   void buildRefused(const stepscope::snapshot::Configure& configuration, const QString& text, const QString& setting,
                     const QString& code);
+  // Likewise, of a build of this model that a person cancelled, or that was to follow a look at it that was.
+  void buildCancelled(const QString& path, const stepscope::snapshot::Configure& configuration);
   void buildDied(const stepscope::BuildDeath& death);  // instead of problem(): the worker died while it built
   void note(const QString& text);
   void progress(const QString& what, qint64 done, qint64 total);

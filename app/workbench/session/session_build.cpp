@@ -9,14 +9,18 @@
 #include "app/workbench/session/session_trainer.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/pass_stages.h"
 
 namespace stepscope {
 
 void SessionModel::build(const snapshot::Configure& configuration) {
-  if (link_.busy()) {
-    emit session_.note(QStringLiteral("Still %1; Esc cancels").arg(link_.client().activity()));
+  if (link_.busy() || run_.on) {
+    if (run_.on) parts_.trainer.pause();
+    nextBuild_ = {configuration, parts_.trainer.pauses()};
+    emit session_.note(QStringLiteral("Still %1; the build begins then. Esc cancels").arg(link_.client().activity()));
     return;
   }
+  nextBuild_.reset();
   store_.setBuilding(true);
   const snapshot::Configure wanted = configuration;  // it may be the one that is replaced
   const snapshot::Configure before = std::exchange(configuration_, wanted);
@@ -41,7 +45,7 @@ void SessionModel::build(const snapshot::Configure& configuration) {
   *configure.mutable_configure() = wanted;
   link_.move(
       std::move(configure), QStringLiteral("setting up"),
-      [this, failed, refused, pauses = parts_.trainer.pauses()] {
+      [this, failed, refused, back, pauses = parts_.trainer.pauses()] {
         if (pauses != parts_.trainer.pauses()) {  // it came too late for what was asked first, and is meant for all of it
           link_.tellCancelled();
           return failed();
@@ -51,9 +55,13 @@ void SessionModel::build(const snapshot::Configure& configuration) {
         building_ = true;
         link_.move(
             std::move(build), QStringLiteral("building"),
-            [this] {
+            [this, failed, back, pauses] {
               building_ = false;
-              refreshBuild([this] { wasBuilt(); });
+              const Then givenUp = [this, failed] {
+                link_.tellCancelled();
+                failed();
+              };
+              readBuild(0, {{store_.graph(), store_.plan()}, [this] { wasBuilt(); }, back ? Then() : givenUp, pauses});
             },
             failed, refused);
       },
@@ -91,16 +99,32 @@ void SessionModel::buildFailed(const snapshot::Configure& before, const std::opt
     build(before);
   }
   if (!built_ && !store_.graph()) look();  // it ended before it told of one
-  if (!why.isEmpty()) emit session_.buildRefused(refused, why, fault, code);
+  if (!why.isEmpty())
+    emit session_.buildRefused(refused, why, fault, code);
+  else if (code == "cancelled" && !wanted_)
+    emit session_.buildCancelled(path_, refused);
 }
 
-void SessionModel::refreshBuild(Then then) { readBuild(0, {store_.graph(), store_.plan()}, std::move(then)); }
+void SessionModel::refreshBuild(Then then) { readBuild(0, {{store_.graph(), store_.plan()}, std::move(then)}); }
 
-// One after the other. A cancel is not meant for them: what is shown would be of another plan than the one that runs.
-void SessionModel::readBuild(int part, const ShownPlan& before, Then then) {
+// One after the other. A cancel is not meant for them where what is shown would then be of another plan than the one that
+// runs.
+void SessionModel::readBuild(int part, const Reading& reading) {
+  if (reading.givenUp && reading.pauses != parts_.trainer.pauses()) {
+    const auto& [graph, plan] = reading.before;
+    if (!plan) {
+      PassStages::of(store_).set({});
+      store_.setStages({});
+    }
+    if (part > 0 || !plan) {
+      store_.setGraph(graph);
+      store_.setPlan(plan);
+    }
+    return reading.givenUp();
+  }
   if (part == 4) {
-    parts_.desires.planChanged(before);
-    then();
+    parts_.desires.planChanged(reading.before);
+    reading.then();
     return;
   }
   snapshot::Request request;
@@ -111,9 +135,9 @@ void SessionModel::readBuild(int part, const ShownPlan& before, Then then) {
   const QStringList names{QStringLiteral("reading the graph"), QStringLiteral("reading the plan"),
                           QStringLiteral("reading the options"), QStringLiteral("reading the state")};
   link_.move(
-      std::move(request), names[part], [this, part, before, then] { readBuild(part + 1, before, then); },
-      [this, part, before, then] {
-        if (link_.client().alive() && link_.newestError() == "cancelled") readBuild(part, before, then);
+      std::move(request), names[part], [this, part, reading] { readBuild(part + 1, reading); },
+      [this, part, reading] {
+        if (link_.client().alive() && link_.newestError() == "cancelled") readBuild(part, reading);
       });
 }
 

@@ -35,6 +35,7 @@ void SessionModel::configureWithout(const QString& pass) {
 
 void SessionModel::leave() {
   built_ = building_ = false;
+  nextBuild_.reset();
   link_.noOtherPlan();
   link_.anotherModel();
   parts_.lab.leave();
@@ -74,7 +75,15 @@ void SessionModel::workerUnresponsive() {
 }
 
 void SessionModel::becameIdle() {
-  if (link_.busy() || !wanted_) return;
+  if (link_.busy() || run_.on) return;
+  if (!wanted_ && nextBuild_) {
+    const NextBuild next = *std::exchange(nextBuild_, std::nullopt);
+    if (next.pauses == parts_.trainer.pauses()) return build(next.configuration);
+    link_.tellCancelled();
+    emit session_.buildCancelled(path_, next.configuration);
+    return;
+  }
+  if (!wanted_) return;
   const Opening next = *std::exchange(wanted_, std::nullopt);
   inspect(next.path, next.missingWeights);
 }
@@ -119,6 +128,7 @@ void SessionModel::wasNotRead(bool hadWorker) {
   path_ = refused.pathBefore;
   missingWeights_ = refused.missingWeightsBefore;
   if (refused.model && refused.model->problems_size() > 0) emit session_.notRead(refused.model);
+  if (link_.newestError() == "cancelled") emit readCancelled();
   if (!built_ || hadWorker) return;
   parts_.recovery.returnTo(store_.position());  // the new worker does not know the model that stays
   reopen(true);
@@ -153,8 +163,13 @@ void SessionModel::openAndBuild(const QString& path, const snapshot::Configure& 
     once->deleteLater();
     if (*pauses == parts_.trainer.pauses()) return build(configuration);
     link_.tellCancelled();
+    emit session_.buildCancelled(path_, configuration);
   });
   connect(&session_, &ModelSession::problem, once, &QObject::deleteLater);
+  connect(this, &SessionModel::readCancelled, once, [this, once, path, configuration] {
+    once->deleteLater();
+    emit session_.buildCancelled(path, configuration);
+  });
   inspect(path, missingWeights);
   *pauses = parts_.trainer.pauses();  // what ran was paused for it
 }
@@ -199,6 +214,7 @@ void SessionModel::close() {
   run_.goal.reset();
   built_ = false;
   wanted_.reset();
+  nextBuild_.reset();
   link_.client().cancelAll();
   store_.clear();
   parts_.desires.leave();

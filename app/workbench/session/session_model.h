@@ -20,7 +20,8 @@ class SessionModel : public SessionPart {
   // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is
   // stopped. What is open stays until the model was read.
   void inspect(const QString& path, const QString& missingWeights);
-  // Configures the inspected model and builds it; built or problem follows.
+  // Configures the inspected model and builds it; built, problem or buildCancelled follows. A run is stopped for it,
+  // anything else that moves the session ends first.
   void build(const snapshot::Configure& configuration);
   // inspect, then build with these settings.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights);
@@ -54,6 +55,9 @@ class SessionModel : public SessionPart {
   void becameIdle();          // reads the model that is wanted
   void forgetWanted() { wanted_.reset(); }
 
+ signals:
+  void readCancelled();  // what was open still is
+
  private:
   struct Opening {
     QString path, missingWeights, pathBefore, missingWeightsBefore;
@@ -68,7 +72,17 @@ class SessionModel : public SessionPart {
   void look();
   void leave();  // what is open
   void wasBuilt();
-  void readBuild(int part, const ShownPlan& before, Then then);
+  struct Reading {
+    ShownPlan before;
+    Then then;
+    Then givenUp = {};  // where a cancel is meant for the plan itself: what was shown is shown again
+    int pauses = 0;     // when the plan was asked for
+  };
+  struct NextBuild {
+    snapshot::Configure configuration;
+    int pauses = 0;
+  };
+  void readBuild(int part, const Reading& reading);
   void buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place, const QString& why);
 
   QString path_, missingWeights_;
@@ -79,7 +93,8 @@ class SessionModel : public SessionPart {
   bool building_ = false;
   QString refusal_;  // why the newest build failed
   std::optional<Opening> opening_;
-  std::optional<Opening> wanted_;  // as soon as what runs has stopped
+  std::optional<Opening> wanted_;       // as soon as what runs has stopped
+  std::optional<NextBuild> nextBuild_;  // likewise
 };
 
 }  // namespace stepscope

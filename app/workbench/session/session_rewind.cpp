@@ -96,11 +96,22 @@ void SessionRewind::loadKept(const KeptStates::State& state, const Then& then) {
   snapshot::Request load;
   load.mutable_load_state()->set_path(state.path.toStdString());
   load.mutable_load_state()->set_resume(true);
-  link_.move(std::move(load), QStringLiteral("returning to step %1").arg(state.step), [this, then] {
-    snapshot::Request request;
-    request.mutable_state();
-    link_.move(std::move(request), QStringLiteral("reading the state"), then);
-  });
+  loading_ = true;
+  const Then ended = [this] { loading_ = false; };
+  link_.move(
+      std::move(load), QStringLiteral("returning to step %1").arg(state.step),
+      [this, then, ended] {
+        snapshot::Request request;
+        request.mutable_state();
+        link_.move(
+            std::move(request), QStringLiteral("reading the state"),
+            [then, ended] {
+              ended();
+              if (then) then();
+            },
+            ended);
+      },
+      ended);
 }
 
 void SessionRewind::replay(const snapshot::Position& goal, std::size_t edit, const Then& then) {

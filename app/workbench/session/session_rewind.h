@@ -26,7 +26,8 @@ class SessionRewind : public SessionPart {
   void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
   void loadKept(const KeptStates::State& state, const Then& then);
   bool replaying() const { return replaying_; }
-  void workerDied() { replaying_ = false; }
+  bool restoring() const { return replaying_ || loading_; }  // the worker is on its way to where it is to stand
+  void workerDied() { replaying_ = loading_ = false; }
   void becameIdle();
 
  private:
@@ -35,7 +36,7 @@ class SessionRewind : public SessionPart {
   void repeatSteps(std::int64_t upTo, const snapshot::Position& goal, std::size_t edit, const Then& then);
   void failed();
 
-  bool replaying_ = false;
+  bool replaying_ = false, loading_ = false;
   std::optional<std::pair<std::int64_t, int>> wantedPlace_;  // as soon as what runs has stopped
 };
 
