@@ -57,8 +57,10 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(makeTable(), 1);
   column->addWidget(makeControls());
-  // In a low panel the table gives way first; then the controls are reached by scrolling instead of being pressed flat.
+  // In a low panel the table gives way first: what it would like to be tall is not asked for. Then the controls are reached
+  // by scrolling instead of being pressed flat.
   table_->setMinimumHeight(5 * Metrics::current().unit);
+  table_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
