@@ -49,15 +49,21 @@ void LabelButton::setCompact(bool compact) {
   update();
 }
 
+LabelButton::Parts LabelButton::parts() const {
+  const bool small = compact_ && !value_.isEmpty();
+  return {small && !compactIcon_.isNull() ? compactIcon_ : icon(), !text().isEmpty() && (!small || labelStays_),
+          !value_.isEmpty() && !(small && labelStays_)};
+}
+
 QSize LabelButton::sizeHint() const {
   const Metrics m = Metrics::current();
   QFont strong = font();
   strong.setWeight(QFont::Medium);
-  const bool showLabel = !text().isEmpty() && !(compact_ && !value_.isEmpty());
+  const Parts shown = parts();
   int width = 2 * kSide;
-  if (!icon().isNull()) width += m.icon + kGap;
-  if (showLabel) width += fontMetrics().horizontalAdvance(text());
-  if (!value_.isEmpty()) width += (showLabel ? kGap + 2 : 0) + QFontMetrics(strong).horizontalAdvance(value_);
+  if (!shown.icon.isNull()) width += m.icon + kGap;
+  if (shown.label) width += fontMetrics().horizontalAdvance(text());
+  if (shown.value) width += (shown.label ? kGap + 2 : 0) + QFontMetrics(strong).horizontalAdvance(value_);
   if (menu_) width += kArrow;
   return {width, qRound(2.15 * m.unit)};
 }
@@ -72,23 +78,24 @@ void LabelButton::paintEvent(QPaintEvent*) {
   painter.setPen(hasFocus() ? t.accent : boxed_ ? t.border : QColor(Qt::transparent));
   painter.setBrush(isDown() || isChecked() ? t.select : hover ? t.hover : boxed_ ? t.panel : QColor(Qt::transparent));
   painter.drawRoundedRect(box, 5, 5);
+  const Parts shown = parts();
   int x = kSide;
-  if (!icon().isNull()) {
-    icon().paint(&painter, QRect(x, (height() - m.icon) / 2, m.icon, m.icon), Qt::AlignCenter,
-                 isEnabled() ? QIcon::Normal : QIcon::Disabled);
+  if (!shown.icon.isNull()) {
+    shown.icon.paint(&painter, QRect(x, (height() - m.icon) / 2, m.icon, m.icon), Qt::AlignCenter,
+                     isEnabled() ? QIcon::Normal : QIcon::Disabled);
     x += m.icon + kGap;
   }
   const QColor strongColour = !isEnabled() ? t.faint : colour_.isValid() ? colour_ : t.text;
-  if (!text().isEmpty() && !(compact_ && !value_.isEmpty())) {
-    painter.setPen(value_.isEmpty() || !icon().isNull() ? strongColour : isEnabled() ? t.muted : t.faint);
+  if (shown.label) {
+    painter.setPen(value_.isEmpty() || !shown.icon.isNull() ? strongColour : isEnabled() ? t.muted : t.faint);
     painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignVCenter, text());
     x += fontMetrics().horizontalAdvance(text()) + kGap + 2;
   }
-  if (!value_.isEmpty()) {
+  if (shown.value) {
     QFont strong = font();
     strong.setWeight(QFont::Medium);
     painter.setFont(strong);
-    painter.setPen(!icon().isNull() && !text().isEmpty() && !compact_ ? t.muted : strongColour);
+    painter.setPen(!shown.icon.isNull() && shown.label ? t.muted : strongColour);
     painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignVCenter, value_);
   }
   if (menu_) {

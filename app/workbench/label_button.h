@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QAbstractButton>
+#include <QIcon>
 
 class QMenu;
 
@@ -18,7 +19,9 @@ class LabelButton : public QAbstractButton {
   void setMenu(QMenu* menu);  // opens on click; not owned. Draws the arrow.
   void setBoxed(bool boxed);
   void setColour(const QColor& colour);  // of icon and text; invalid = the theme's
-  void setCompact(bool compact);         // value only
+  void setCompact(bool compact);         // value only, with the icon of setCompactIcon; with setLabelStays the label only
+  void setCompactIcon(const QIcon& icon) { compactIcon_ = icon; }
+  void setLabelStays(bool stays) { labelStays_ = stays; }
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -28,7 +31,15 @@ class LabelButton : public QAbstractButton {
   void leaveEvent(QEvent* event) override;
 
  private:
+  struct Parts {
+    QIcon icon;
+    bool label = false, value = false;
+  };
+  Parts parts() const;  // that are shown
+
   QString value_;
+  QIcon compactIcon_;
+  bool labelStays_ = false;
   QMenu* menu_ = nullptr;
   bool boxed_ = true;
   bool compact_ = false;

@@ -5,6 +5,7 @@
 #include <QMenu>
 #include <QPainter>
 #include <algorithm>
+#include <array>
 
 #include "app/workbench/actions.h"
 #include "views/common/icons.h"
@@ -62,11 +63,12 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   layout->addSpacing(4);
   options_ = new LabelButton(QStringLiteral("Optimisations"));
   options_->setIcon(icon(QStringLiteral("options")));
-  options_->setToolTip(QStringLiteral("Every option, what it changed, and its switch"));
+  options_->setLabelStays(true);
   connect(options_, &QAbstractButton::clicked, actions_[QStringLiteral("options")], &QAction::trigger);
   layout->addWidget(options_);
   layout->addSpacing(4);
   breakOn_ = new LabelButton(QStringLiteral("Break on"));
+  breakOn_->setCompactIcon(icon(QStringLiteral("break")));
   breakOn_->setToolTip(QStringLiteral("What stops a run besides breakpoints on instructions"));
   layout->addWidget(breakOn_);
   layout->addStretch(1);
@@ -77,7 +79,8 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   alerts_->hide();
   layout->addWidget(alerts_);
   layout_ = new LabelButton(QStringLiteral("Layout"));
-  layout_->setToolTip(QStringLiteral("Where the views stand"));
+  layout_->setCompactIcon(icon(QStringLiteral("layout")));
+  layout_->setToolTip(QStringLiteral("Layout: where the views stand"));
   layout->addWidget(layout_);
   layout->addSpacing(2);
   export_ = new LabelButton(QStringLiteral("Export"));
@@ -115,6 +118,8 @@ void Toolbar::setMenus(QMenu* main, QMenu* breakOn, QMenu* layouts, QMenu* expor
 
 void Toolbar::setOptions(int on, int total) {
   options_->setValue(total > 0 ? QStringLiteral("%1 of %2 on").arg(on).arg(total) : QString());
+  options_->setToolTip((options_->value().isEmpty() ? QString() : options_->value() + QStringLiteral(". ")) +
+                       QStringLiteral("Every option, what it changed, and its switch"));
   fitTexts();
 }
 
@@ -182,27 +187,25 @@ int Toolbar::wantedWidth() const {
 void Toolbar::fitTexts() {
   for (QToolButton* b : texts_) b->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   run_->setMinimumWidth(runWidth_);  // whichever of its two names is the longer one: what stands beside it does not move
-  breakOn_->setCompact(false);
-  layout_->setCompact(false);
-  options_->setCompact(false);
-  const auto fits = [this] {
+  const std::array labels{options_, device_, layout_, breakOn_};
+  for (LabelButton* b : labels) b->setCompact(false);
+  // The device is shown only once it is known to fit: showing lays the window out at once, and would widen it.
+  const bool device = !device_->value().isEmpty();
+  const auto fits = [this, device] {
     layout()->invalidate();
-    return wantedWidth() <= width();
+    const int more = device && device_->isHidden() ? device_->sizeHint().width() + layout()->spacing() : 0;
+    return wantedWidth() + more <= width();
   };
-  // The status line names the device too. It is shown only once it is known to fit: showing lays the window out at once, and
-  // would widen it.
-  const int more = device_->isHidden() ? device_->sizeHint().width() + layout()->spacing() : 0;
-  layout()->invalidate();
-  device_->setVisible(!device_->value().isEmpty() && wantedWidth() + more <= width());
-  // What a label says its value and its tooltip say too.
-  for (LabelButton* b : {layout_, breakOn_, options_}) {
-    if (fits()) return;
+  // What gives way says it in its tooltip, and an icon stands for a label that is gone.
+  for (LabelButton* b : labels) {
+    if (fits()) break;
     b->setCompact(true);
   }
   for (auto i = texts_.size() - 1; i >= 0 && !fits(); --i) {
     if (texts_[i] == run_) run_->setMinimumWidth(0);
     texts_[i]->setToolButtonStyle(Qt::ToolButtonIconOnly);
   }
+  device_->setVisible(device && fits());
 }
 
 void Toolbar::paintEvent(QPaintEvent*) {
