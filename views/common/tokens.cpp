@@ -171,6 +171,7 @@ QDialog, QMessageBox { background: %panel; }
 }
 
 constexpr int kComboPadding = 4;   // beside what Fusion leaves
+constexpr int kSpinPadding = 5;    // the same
 constexpr int kFieldPadding = 10;  // of a field with its frame, by the style sheet
 
 // Fusion with flat combo boxes: a style sheet cannot draw their arrow without a picture file of fixed colour.
@@ -231,18 +232,20 @@ class QuietStyle : public QProxyStyle {
     QProxyStyle::drawControl(element, &shortened, painter, widget);
   }
 
-  // Text in a box of choices begins where it begins in a field.
+  // Text in a box of choices or of a number begins where it begins in a field.
   QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
                        const QWidget* widget) const override {
     const QRect rect = QProxyStyle::subControlRect(control, option, part, widget);
-    return control == CC_ComboBox && part == SC_ComboBoxEditField ? rect.adjusted(kComboPadding, 0, 0, 0) : rect;
+    if (control == CC_ComboBox && part == SC_ComboBoxEditField) return rect.adjusted(kComboPadding, 0, 0, 0);
+    if (control == CC_SpinBox && part == SC_SpinBoxEditField) return rect.adjusted(kSpinPadding, 0, 0, 0);
+    return rect;
   }
   QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
                          const QWidget* widget) const override {
     const QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
-    if (type != CT_ComboBox) return wanted;
+    if (type != CT_ComboBox && type != CT_SpinBox) return wanted;
     // As high as a field beside it.
-    return {wanted.width() + kComboPadding,
+    return {wanted.width() + (type == CT_ComboBox ? kComboPadding : kSpinPadding),
             std::max(wanted.height(), option ? option->fontMetrics.height() + kFieldPadding : 0)};
   }
 

@@ -30,7 +30,7 @@ LogView::LogView(const ViewContext& context, QWidget* parent)
   rule_->setPlaceholderText(QStringLiteral("Hide lines with… (text, or level:debug)"));
   rule_->setObjectName(QStringLiteral("log_rule"));
   rule_->setAccessibleName(QStringLiteral("New rule that hides lines"));
-  rule_->setFixedWidth(18 * m.unit);
+  rule_->setFixedWidth(22 * m.unit);
   chips_->setContentsMargins(qRound(0.6 * m.unit), 0, qRound(0.6 * m.unit), qRound(0.4 * m.unit));
   chips_->setSpacing(qRound(0.4 * m.unit));
   chips_->addWidget(rule_);

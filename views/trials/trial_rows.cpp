@@ -106,7 +106,7 @@ std::vector<TableColumn> columns(double first, double last) {
       text(QStringLiteral("Change"),
            QStringLiteral("The option and its values; (nothing): the plan next to itself, made twice"), 17),
       text(QStringLiteral("Verdict"),
-           QStringLiteral("faster, slower, no difference that was found, or one that is not shown yet"), 7),
+           QStringLiteral("faster, slower, no difference that was found, or one that is not shown yet"), 8),
       number(QStringLiteral("Ratio"),
              QStringLiteral("Time after by time before: the median of the rounds. Below 1 is faster")),
       text(QStringLiteral("95 % interval, %1 to %2").arg(format::number(first, 2), format::number(last, 2)),

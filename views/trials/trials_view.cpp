@@ -128,7 +128,7 @@ QWidget* TrialsView::makeControls() {
   rows->setSpacing(qRound(0.35 * m.unit));
   only_->setObjectName(QStringLiteral("trials_only"));
   only_->setAccessibleName(QStringLiteral("Which changes"));
-  only_->setPlaceholderText(QStringLiteral("All changes; or a pattern, pass\\.fuse"));
+  only_->setPlaceholderText(QStringLiteral("All, or a pattern"));
   only_->setToolTip(QStringLiteral("A regular expression, searched in OPTION=VALUE: only those changes are tried"));
   only_->setClearButtonEnabled(true);
   rounds_->setToolTip(QStringLiteral(
