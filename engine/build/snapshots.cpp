@@ -218,8 +218,10 @@ snapshot::Plan toSnapshot(const Executor& executor) {
 std::vector<snapshot::Determinism> determinismOf(const Executor& executor) {
   std::vector<snapshot::Determinism> verdicts;
   for (std::size_t i = 0; i < executor.plan().instructions.size(); ++i) {
+    const Instruction& instruction = executor.plan().instructions[i];
+    if (instruction.kind != InstructionKind::kKernel) continue;  // moves what a node made
     snapshot::Determinism& verdict = verdicts.emplace_back();
-    verdict.set_node(executor.plan().instructions[i].node.index);
+    verdict.set_node(instruction.node.index);
     const Determinism* const says = executor.determinism(static_cast<int>(i));
     if (!says) {
       verdict.set_verdict("not known yet");

@@ -13,7 +13,7 @@ namespace stepscope {
 snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters,
                            ValueId loss, const OpRegistry& ops);
 snapshot::Plan toSnapshot(const Executor& executor);
-// By instruction: what its kernel says that its bits depend on.
+// In the order of the plan, of each node that it runs: what its kernel says that its bits depend on.
 std::vector<snapshot::Determinism> determinismOf(const Executor& executor);
 // Colour group of a node: "matmul", "normalization", … as graph.proto says.
 std::string nodeCategory(const Node& node, const OpRegistry& ops);

@@ -9,11 +9,13 @@
 #include <QTableView>
 #include <QTest>
 #include <QToolButton>
+#include <algorithm>
 #include <memory>
 
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
+#include "views/determinism/determinism_view.h"
 #include "views/graph/median_times.h"
 #include "views/open_dialog/model_tables.h"
 #include "views/options/options_view.h"
@@ -75,6 +77,46 @@ class ListsTest : public QObject {
     problem->set_hint("export it again");
     page.reset(problemsTable(model));
     QCOMPARE(static_cast<QTableView*>(page.get())->model()->columnCount(), 3);
+  }
+
+  // What is not known is no verdict on threads; what moves the result of a node is called as among the instructions.
+  void verdictsAreCountedByWhatTheySay() {
+    Bench b;
+    DeterminismView view(b.context());
+    view.resize(900, 400);
+    view.show();
+    const GraphPtr g = graph();
+    b.store.setGraph(g);
+    snapshot::Plan plan;
+    std::vector<snapshot::Determinism> verdicts;
+    const auto add = [&](int node, const char* verdict, snapshot::InstructionKind kind) {
+      auto* in = plan.add_instructions();
+      in->set_node(node);
+      in->set_kind(kind);
+      in->set_op(kind == snapshot::KIND_KERNEL ? g->node(node)->op() : std::string());
+      verdicts.emplace_back().set_node(node);
+      verdicts.back().set_verdict(verdict);
+    };
+    add(0, "deterministic", snapshot::KIND_KERNEL);
+    add(1, "depends on thread count", snapshot::KIND_KERNEL);
+    add(2, "depends on thread count", snapshot::KIND_KERNEL);
+    add(3, "differs from run to run", snapshot::KIND_KERNEL);
+    add(3, "not known yet", snapshot::KIND_COMMIT);
+    b.store.setPlan(PlanSnapshot::make(plan));
+    b.store.setDeterminism(verdicts);
+    auto* table = view.findChild<QTableView*>();
+    QTRY_COMPARE(table->model()->rowCount(), 5);
+    const auto said = [&view](const QString& text) {
+      const auto labels = view.findChildren<QLabel*>();
+      return std::any_of(labels.begin(), labels.end(), [&text](const QLabel* label) { return label->text() == text; });
+    };
+    QVERIFY(said(QStringLiteral(
+        "1 of 5 nodes are deterministic; 2 for one number of threads; 1 differ from run to run; 1 not known yet")));
+    QVERIFY2(cell(table, 4, 0).startsWith(QStringLiteral("Commit ")), qPrintable(cell(table, 4, 0)));
+    QVERIFY(!cell(table, 3, 0).startsWith(QStringLiteral("Commit ")));
+    verdicts.resize(1);
+    b.store.setDeterminism(verdicts);
+    QTRY_VERIFY(said(QStringLiteral("All 1 nodes are deterministic")));
   }
 
   // An option that was chosen stays chosen when facts arrive, also where a filter or an order moves its row.

@@ -54,12 +54,33 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
 
 QString DeterminismView::summary() const {
   const auto& list = store().determinismList();
-  const auto sure = std::count_if(list.begin(), list.end(), [](const auto& d) { return bitsOf(d) == Bits::kSame; });
+  const auto count = [&list](auto&& holds) { return std::count_if(list.begin(), list.end(), holds); };
+  const auto sure = count([](const auto& d) { return bitsOf(d) == Bits::kSame; });
+  const auto unknown = count([](const auto& d) { return bitsOf(d) == Bits::kNotKnown; });
+  const auto threads = count([](const auto& d) { return d.verdict() == "depends on thread count"; });
   const auto all = static_cast<std::ptrdiff_t>(list.size());
   if (all == 0) return {};
-  return sure == all ? QStringLiteral("All %1 nodes are deterministic").arg(format::count(all))
-                     : QStringLiteral("%1 of %2 nodes are deterministic; %3 are for one number of threads")
-                           .arg(format::count(sure), format::count(all), format::count(all - sure));
+  if (sure == all) return QStringLiteral("All %1 nodes are deterministic").arg(format::count(all));
+  QStringList parts{QStringLiteral("%1 of %2 nodes are deterministic").arg(format::count(sure), format::count(all))};
+  for (const auto& [n, what] :
+       {std::pair(threads, "for one number of threads"), std::pair(all - sure - unknown - threads, "differ from run to run"),
+        std::pair(unknown, "not known yet")})
+    if (n > 0) parts << QStringLiteral("%1 %2").arg(format::count(n), QLatin1String(what));
+  return parts.join(QStringLiteral("; "));
+}
+
+// The verdict at this place of the list is on a node; a file of before told also of what moves its results.
+QString DeterminismView::nameOf(std::size_t place) const {
+  const auto& list = store().determinismList();
+  const int node = list[place].node();
+  if (!store().graph()) return QStringLiteral("node %1").arg(node);
+  const PlanPtr& plan = store().plan();
+  const snapshot::Instruction* in =
+      plan && static_cast<std::size_t>(plan->size()) == list.size() ? plan->instruction(static_cast<int>(place)) : nullptr;
+  const snapshot::Node* known = store().graph()->node(node);
+  const bool moves = in && (in->kind() == snapshot::KIND_COMMIT || in->kind() == snapshot::KIND_COPY);
+  if (!known || !moves || in->node() != node) return names::node(*store().graph(), node);
+  return names::op(*in) + ' ' + names::place(*store().graph(), *known);
 }
 
 void DeterminismView::refill() {
@@ -92,13 +113,14 @@ void DeterminismView::refill() {
     result_->setProperty("role", "muted");
   }
   result_->setStyleSheet(QString());  // the role is read again
-  for (const auto& d : store().determinismList()) {
+  for (std::size_t i = 0; i < store().determinismList().size(); ++i) {
+    const auto& d = store().determinismList()[i];
     TableRow row;
     row.target = Selection::ofNode(d.node());
     const QString reason = format::visible(d.reason());
     TableCell verdict(format::visible(d.verdict()));
     verdict.role = bitsOf(d) == Bits::kSame ? QStringLiteral("ok") : QStringLiteral("warn");
-    TableCell name(store().graph() ? names::node(*store().graph(), d.node()) : QStringLiteral("node %1").arg(d.node()));
+    TableCell name(nameOf(i));
     if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr)
       name.swatch = QString::fromStdString(node->category());
     row.cells = {name, verdict, {reason, reason, reason}};

@@ -19,6 +19,7 @@ class DeterminismView : public TablePanel {
 
  private:
   QString summary() const;
+  QString nameOf(std::size_t place) const;
 
   QLabel* result_;
 };
