@@ -73,7 +73,7 @@ class Pairs {
  public:
   TimeDifference& at(const std::string& name, const std::string& phase) {
     const auto [place, isNew] = places_.try_emplace({name, phase}, rows_.size());
-    if (isNew) rows_.push_back({name, phase, {}, {}, 0, 0, {}, {}});
+    if (isNew) rows_.push_back({name, phase, {}, {}, 0, 0, {}, {}, true});
     return rows_[place->second];
   }
   std::vector<TimeDifference> take() { return std::move(rows_); }
@@ -149,6 +149,17 @@ void compareTimes(const Timing& a, const Timing& b, RunComparison& out) {
   });
 }
 
+// A first step of a plan takes longer than those that follow it.
+void keepWarmUpApart(bool onlyA, bool onlyB, const Timing& a, const Timing& b, RunComparison& out) {
+  if (onlyA == onlyB || a.sampledSteps == 0 || b.sampledSteps == 0) return;
+  out.warmUp = fmt::format(
+      "run {} recorded no step but warm-up, the first of its plan, which takes longer: its times are not set against those "
+      "of the other run",
+      onlyA ? "A" : "B");
+  for (std::vector<TimeDifference>* rows : {&out.stepPhases, &out.ops})
+    for (TimeDifference& row : *rows) row.alike = false;
+}
+
 struct Memory {
   std::optional<std::int64_t> planned, peak, arena, lowerBound, persistent;
 };
@@ -189,9 +200,12 @@ Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, co
   SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesA, readPhases(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesB, readPhases(projectB, runB));
   out.buildPhases = compareBuild(phasesA, phasesB);
+  const auto warmsUp = [](const StepRow& step) { return step.warmUp; };
+  const bool onlyA = std::ranges::all_of(executedA, warmsUp), onlyB = std::ranges::all_of(executedB, warmsUp);
   SS_STORE_ASSIGN(const Timing timingA, readTiming(projectA, runA, std::move(executedA)));
   SS_STORE_ASSIGN(const Timing timingB, readTiming(projectB, runB, std::move(executedB)));
   compareTimes(timingA, timingB, out);
+  keepWarmUpApart(onlyA, onlyB, timingA, timingB, out);
   SS_STORE_ASSIGN(const std::vector<PlanRow> plansA, listPlans(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<PlanRow> plansB, listPlans(projectB, runB));
   const Memory a = memoryOf(stepsA, plansA), b = memoryOf(stepsB, plansB);

@@ -31,7 +31,9 @@ struct TimeDifference {
                countB = 0;  // build phases: items; phases of the step: steps measured; operators: instructions of the plan
   TimeStats timeA, timeB;  // n = 0 where it was not measured: of the newest build for its phases, of one step for the phases
                            // of the step, of one execution for operators
-  double difference() const { return b.value_or(0) - a.value_or(0); }
+  bool alike = true;  // false: one of both was measured in warm-up alone, the other was not, so they are not set against
+                      // each other
+  double difference() const { return alike ? b.value_or(0) - a.value_or(0) : 0; }
 };
 
 struct MemoryDifference {
@@ -43,6 +45,7 @@ struct RunComparison {
   RunRow a, b;
   std::vector<OptionDifference> options;  // only those that differ, settings of the run (model, seed …) first
   std::string threads;                    // why equal runs may differ in bits: other numbers of threads; empty: they may not
+  std::string warmUp;  // which of both has only times of warm-up, while the other has better ones; empty: none
   SharedSteps steps;
   TimeStats stepA, stepB;                   // wall time of the judged steps (judged_steps.h)
   StepKind kindA, kindB;                    // what those are

@@ -112,6 +112,7 @@ void printCompareJson(const RunComparison& c, const std::vector<TrialPair>& pair
                   {"value_statistics", c.steps.statistics},
                   {"options", options},
                   {"threads", c.threads},
+                  {"warm_up", c.warmUp},
                   {"build_phases", times(c.buildPhases)},
                   {"step_phases", times(c.stepPhases)},
                   {"ops", times(c.ops)},
@@ -147,7 +148,8 @@ void printTimes(const char* title, const char* first, const std::vector<TimeDiff
     if (lines.size() == kShownOps) break;
     const double ns = r.difference();
     lines.push_back({r.phase.empty() ? r.name : r.name + " " + r.phase, nsText(r.a), nsText(r.b),
-                     (ns < 0 ? "-" : "+") + units::time(std::abs(ns)), changeText(r.a, r.b)});
+                     r.alike ? (ns < 0 ? "-" : "+") + units::time(std::abs(ns)) : "-",
+                     r.alike ? changeText(r.a, r.b) : "-"});
     if (withCounts)
       lines.back().push_back(r.countA == r.countB ? fmt::format("{}", r.countA)
                                                   : fmt::format("{} -> {}", r.countA, r.countB));
@@ -175,6 +177,7 @@ void printCompareText(const RunComparison& c, const storage::Tolerance& toleranc
     say("\noptions that differ\n{}", table({"option", "A", "B"}, lines, 3));
   }
   if (!c.threads.empty()) say("\n{}\n", c.threads);
+  if (!c.warmUp.empty()) say("\n{}\n", c.warmUp);
   std::vector<TimeDifference> step{{"median step", {}, {}, {}, c.stepA.n, c.stepB.n}};
   if (c.stepA.n > 0) step[0].a = static_cast<double>(c.stepA.median);
   if (c.stepB.n > 0) step[0].b = static_cast<double>(c.stepB.median);

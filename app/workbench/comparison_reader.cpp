@@ -93,7 +93,10 @@ storage::Result<ReadComparison> readComparison(const QString& path, const Compar
   const storage::Project& projectB = other ? *other : project;
   SS_STORE_ASSIGN(const auto c, storage::compareRuns(project, request.a, projectB, request.b, {request.rtol, request.atol}));
   ReadComparison read;
-  read.threads = text(c.threads);
+  QStringList notes{text(c.threads), text(c.warmUp)};
+  notes.removeAll(QString());
+  read.notes = notes.join('\n');
+  read.alike = c.warmUp.empty();
   RunComparison& out = read.comparison;
   out.request = request;
   out.a = side(project, c.a, c.stepA);

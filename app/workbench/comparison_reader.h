@@ -17,7 +17,8 @@ RunStepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind&
 // Run A is in `path`, run B in `path` or in `request.otherProject`.
 struct ReadComparison {
   RunComparison comparison;
-  QString threads;  // why equal runs may differ in bits: other numbers of threads; empty: they may not
+  QString notes;      // what keeps their numbers apart, a line each; empty: nothing
+  bool alike = true;  // their times of instructions may be set against each other
 };
 storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request);
 

@@ -81,11 +81,12 @@ void ProjectQueries::compare(const CompareRequest& request) {
     if (number != *newest) return;
     auto found = readComparison(path, request);
     QString error = found ? QString() : format::visible(found.error().message);
-    const QString threads = found ? found->threads : QString();
+    const QString notes = found ? found->notes : QString();
+    const bool alike = !found || found->alike;
     RunComparisonPtr result = found ? std::make_shared<const RunComparison>(std::move(found->comparison)) : nullptr;
-    threads_.back([this, number, request, error, threads, result] {
+    threads_.back([this, number, request, error, notes, alike, result] {
       if (number != *comparisons_) return;
-      RunTimes::of(store_.project()).setThreads(request, threads);
+      RunTimes::of(store_.project()).setNotes(request, notes, alike);
       store_.project().setRunComparison(result, error);
     });
   });

@@ -64,6 +64,7 @@ std::vector<doc::Block> summaryOf(const RunComparison& c, const Tolerance& toler
                       "times are longer for it.",
                       name, 100 * kind->waitShare()));
   if (!c.threads.empty()) warn(c.threads);
+  if (!c.warmUp.empty()) warn(c.warmUp);
   doc::Tiles tiles;
   tiles.tiles.push_back({"Steps in both", units::count(c.steps.both),
                          fmt::format("only in A {}, only in B {}", units::count(c.steps.onlyA), units::count(c.steps.onlyB)),
@@ -128,7 +129,10 @@ doc::Section timesBeside(const char* id, const char* title, const char* sub, con
     Text name = r.name;
     if (!r.phase.empty()) name.add(" " + r.phase, Style::kDim);
     auto& row = table.rows.emplace_back();
-    row = {std::move(name), r.a, r.b, units::timeDifference(r.difference()), r.a && r.b ? units::change(*r.a, *r.b) : ""};
+    row = {std::move(name), r.a, r.b, r.alike ? units::timeDifference(r.difference()) : "–",
+           !r.alike     ? "–"
+           : r.a && r.b ? units::change(*r.a, *r.b)
+                        : ""};
     if (counted)
       row.emplace_back(r.countA == r.countB ? units::count(r.countA)
                                             : fmt::format("{} → {}", units::count(r.countA), units::count(r.countB)));

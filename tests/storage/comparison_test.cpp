@@ -209,6 +209,31 @@ TEST_F(CompareRuns, StepsAreMatchedByTheirNumber) {
   EXPECT_FALSE(c.steps.unequal);
 }
 
+TEST_F(CompareRuns, WarmUpAloneIsNotSetAgainstOtherSteps) {
+  record({});
+  record({1'000, 0, 0, false, 5'000}, 0, 1);
+  const RunComparison c = compare();
+  EXPECT_NE(c.warmUp.find("run B recorded no step but warm-up"), std::string::npos) << c.warmUp;
+  ASSERT_FALSE(c.ops.empty());
+  ASSERT_FALSE(c.stepPhases.empty());
+  for (const auto* rows : {&c.ops, &c.stepPhases})
+    for (const TimeDifference& row : *rows) {
+      EXPECT_FALSE(row.alike) << row.name;
+      EXPECT_EQ(row.difference(), 0) << row.name;
+      EXPECT_TRUE(row.a && row.b) << row.name << ": both were measured";
+    }
+  for (const TimeDifference& row : c.buildPhases) EXPECT_TRUE(row.alike) << row.name;
+  EXPECT_NE(plainTextOf(comparisonDocument(c, {})).find("no step but warm-up"), std::string::npos);
+}
+
+TEST_F(CompareRuns, TwoRunsOfWarmUpAloneAreSetAgainstEachOther) {
+  record({}, 0, 1);
+  record({1'000, 0, 0, false, 5'000}, 0, 1);
+  const RunComparison c = compare();
+  EXPECT_EQ(c.warmUp, "");
+  EXPECT_NEAR(c.ops.front().difference(), 5'000, 1e-6);
+}
+
 TEST_F(CompareRuns, OptionsTimeAndMemoryThatDifferAreNamed) {
   record({});
   record({1'000, 0, 0, false, 5'000}, 0, 10, "sgd", 4096);

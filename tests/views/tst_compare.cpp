@@ -252,12 +252,35 @@ class CompareTest : public QObject {
     QVERIFY(note && note->isVisible() && note->text().contains(QStringLiteral("busy")));
     QVERIFY(!note->text().contains('\n'));
     const QString threads = QStringLiteral("1 and 4 threads: other bits");
-    RunTimes::of(desk.store.project()).setThreads(c.request, threads);
+    RunTimes::of(desk.store.project()).setNotes(c.request, threads);
     QCOMPARE(note->text().section('\n', 1), threads);
     CompareRequest other = c.request;
     std::swap(other.a, other.b);
-    RunTimes::of(desk.store.project()).setThreads(other, threads);
+    RunTimes::of(desk.store.project()).setNotes(other, threads);
     QVERIFY2(!note->text().contains(threads), "it is not of the pair that is shown");
+  }
+
+  // A first step takes longer than those after it: what one run measured in it alone has no difference to the other run.
+  void warmUpIsNotSetAgainstOtherSteps() {
+    const RunComparison c = madeComparison();
+    const QString dash = comparison::absent().text;
+    const auto differences = [&c](Times which, bool alike) {
+      QStringList texts;
+      for (const TableRow& row : timeRows(c, which, nullptr, true, alike)) texts << row.cells[3].text << row.cells[4].text;
+      return texts;
+    };
+    for (const Times which : {Times::kOperators, Times::kStepPhases}) {
+      QVERIFY(differences(which, true).first() != dash);
+      const QStringList apart = differences(which, false);
+      QCOMPARE(apart.count(dash), apart.size());
+      QVERIFY(timeRows(c, which, nullptr, true, false)[0].cells[2].text != dash);
+      Desk desk;
+      desk.store.project().setRunComparison(std::make_shared<const RunComparison>(c), {});
+      RunTimes::of(desk.store.project()).setNotes(c.request, QStringLiteral("run B recorded no step but warm-up"), false);
+      CompareTimesPage page(desk.context, which);
+      QCOMPARE(page.headerText(), QStringLiteral("one run has only warm-up"));
+    }
+    QVERIFY(!differences(Times::kBuild, false).contains(dash));
   }
 
   // A pass leads to the places where it almost applied and to the nodes it made.

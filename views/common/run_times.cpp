@@ -27,12 +27,13 @@ RunStepTimes RunTimes::step(std::int64_t run, const QString& otherProject) const
 
 PairTimes RunTimes::pair(const CompareRequest& request) const {
   const bool told = pair_.a == request.a && pair_.b == request.b && pair_.otherProject == request.otherProject;
-  return {step(request.a), step(request.b, request.otherProject), told ? threads_ : QString()};
+  return {step(request.a), step(request.b, request.otherProject), told ? notes_ : QString(), !told || alike_};
 }
 
-void RunTimes::setThreads(const CompareRequest& request, const QString& text) {
+void RunTimes::setNotes(const CompareRequest& request, const QString& text, bool alike) {
   pair_ = request;
-  threads_ = text;
+  notes_ = text;
+  alike_ = alike;
   emit changed();
 }
 

@@ -21,7 +21,8 @@ struct RunStepTimes : TimeFigures {
 // Of the two runs of a comparison.
 struct PairTimes {
   RunStepTimes a, b;
-  QString threads;  // they ran on other numbers of threads, and what that does to their numbers; empty: nothing
+  QString notes;      // what else keeps their numbers apart, a line each: other numbers of threads, warm-up alone
+  bool alike = true;  // false: one of both was measured in warm-up alone, so its times are not set against the other's
 
   QString unlike() const;   // "A full speed, B walked"; empty: both ran in the same way
   bool comparable() const;  // and on a machine at rest: a difference of times is one of the settings
@@ -42,15 +43,16 @@ class RunTimes : public QObject {
   PairTimes pair(const CompareRequest& request) const;
   void set(std::map<std::int64_t, RunStepTimes> times);
   void setOther(const QString& project, std::map<std::int64_t, RunStepTimes> times);
-  // What the comparison of these two says of their threads; in place of that of the pair before.
-  void setThreads(const CompareRequest& request, const QString& text);
+  // What the comparison of these two says of what keeps them apart; in place of that of the pair before.
+  void setNotes(const CompareRequest& request, const QString& text, bool alike = true);
 
  signals:
   void changed();
 
  private:
   CompareRequest pair_;
-  QString threads_;                                                // of pair_
+  QString notes_;                                                  // of pair_
+  bool alike_ = true;                                              // likewise
   std::map<QString, std::map<std::int64_t, RunStepTimes>> times_;  // by project; the open one under an empty name
 };
 

@@ -210,7 +210,8 @@ void CompareView::showResult() {
   const auto& result = facts.runComparison();
   const PairTimes times = result ? RunTimes::of(store().project()).pair(result->request) : PairTimes();
   QStringList notes;
-  if (result) notes = {comparison::timesNote(times), format::visible(times.threads)};
+  if (result) notes << comparison::timesNote(times);
+  for (const QString& line : times.notes.split('\n')) notes << format::visible(line);
   notes.removeAll(QString());
   note_->setText(notes.join('\n'));
   note_->setVisible(!note_->text().isEmpty());

@@ -15,6 +15,12 @@ TableCell measured(const TimeFigures& t, std::int64_t ns) {
   return t.n > 0 ? comparison::time(static_cast<double>(ns)) : comparison::absent();
 }
 
+TableCell notAlike() {
+  TableCell cell = comparison::absent();
+  cell.tip = QStringLiteral("One run was measured in warm-up alone, the other was not");
+  return cell;
+}
+
 std::optional<double> asNumber(std::optional<std::int64_t> n) {
   return n ? std::optional(static_cast<double>(*n)) : std::nullopt;
 }
@@ -61,7 +67,7 @@ std::vector<TableColumn> timeColumns(Times which) {
            true, 7}};
 }
 
-std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSnapshot* plan, bool comparable) {
+std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSnapshot* plan, bool comparable, bool alike) {
   std::vector<TableRow> rows;
   if (which == Times::kMemory) {
     for (const ComparedBytes& m : c.memory) {
@@ -84,6 +90,7 @@ std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSn
   }
   const auto& list = which == Times::kOperators ? c.ops : which == Times::kStepPhases ? c.stepPhases : c.buildPhases;
   const bool judged = which != Times::kBuild && comparable;  // a build was measured once in each run
+  const bool apart = which != Times::kBuild && !alike;
   for (const ComparedTime& t : list) {
     TableRow row;
     const QString name =
@@ -91,8 +98,8 @@ std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSn
     row.cells = {{name},
                  comparison::time(t.a),
                  comparison::time(t.b),
-                 comparison::timeDifference(t.a, t.b, judged),
-                 comparison::change(t.a, t.b, judged)};
+                 apart ? notAlike() : comparison::timeDifference(t.a, t.b, judged),
+                 apart ? notAlike() : comparison::change(t.a, t.b, judged)};
     for (const TimeFigures& f : {t.timeA, t.timeB}) {
       row.cells.push_back(f.n > 0 ? TableCell(format::count(f.n), QVariant::fromValue<qint64>(f.n)) : comparison::absent());
       for (const std::int64_t ns : {f.median, f.p95}) {

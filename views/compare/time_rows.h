@@ -8,8 +8,8 @@ namespace stepscope {
 
 enum class Times { kOperators, kStepPhases, kBuild, kMemory };
 std::vector<TableColumn> timeColumns(Times which);
-// Operators select the first such instruction of the open plan, which may be nullptr.
+// Operators select the first such instruction of the open plan, which may be nullptr. `comparable`, `alike`: see PairTimes.
 std::vector<TableRow> timeRows(const RunComparison& comparison, Times which, const PlanSnapshot* plan,
-                               bool comparable = true);
+                               bool comparable = true, bool alike = true);
 
 }  // namespace stepscope

@@ -53,21 +53,24 @@ QString CompareTimesPage::emptyText() const {
   return {};
 }
 
-bool CompareTimesPage::comparable() const {
+PairTimes CompareTimesPage::times() const {
   const auto& result = store().project().runComparison();
-  return !result || RunTimes::of(store().project()).pair(result->request).comparable();
+  return result ? RunTimes::of(store().project()).pair(result->request) : PairTimes();
 }
 
 QString CompareTimesPage::headerText() const {
   const auto& result = store().project().runComparison();
-  if (!result || which_ == Times::kMemory || which_ == Times::kBuild || comparable()) return {};
-  const bool alike = RunTimes::of(store().project()).pair(result->request).unlike().isEmpty();
+  if (!result || which_ == Times::kMemory || which_ == Times::kBuild) return {};
+  if (!times().alike) return QStringLiteral("one run has only warm-up");
+  if (times().comparable()) return {};
+  const bool alike = times().unlike().isEmpty();
   return alike ? QStringLiteral("times of a busy machine") : QStringLiteral("times not taken alike");
 }
 
 void CompareTimesPage::refill() {
   const auto& result = store().project().runComparison();
-  setRows(result ? timeRows(*result, which_, store().plan().get(), comparable()) : std::vector<TableRow>());
+  setRows(result ? timeRows(*result, which_, store().plan().get(), times().comparable(), times().alike)
+                 : std::vector<TableRow>());
 }
 
 }  // namespace stepscope

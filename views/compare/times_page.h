@@ -3,6 +3,7 @@
 #pragma once
 
 #include "views/common/row_table.h"
+#include "views/common/run_times.h"
 #include "views/compare/time_rows.h"
 
 namespace stepscope {
@@ -19,7 +20,7 @@ class CompareTimesPage : public TablePanel {
   void refill() override;
 
  private:
-  bool comparable() const;  // see PairTimes
+  PairTimes times() const;  // see PairTimes
 
   Times which_;
 };
