@@ -31,6 +31,25 @@ TEST(Cancel, AStepThatDidNotBeginToWriteStateNeverWas) {
   EXPECT_EQ(stateBits(*session), stateBits(*other));
 }
 
+// What was built before is what is built: its plan, its graphs, and the next step is the one that would have come.
+TEST(Cancel, ABuildLeavesWhatWasBuiltBefore) {
+  const auto session = open(), other = open();
+  ASSERT_TRUE(session && other);
+  const std::string before = session->planSnapshot()->SerializeAsString();
+  TrainOptions options = session->options();
+  ASSERT_TRUE(applySetting(options, "accumulate", "1", "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  session->cancel();
+  const auto cancelled = session->build();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  ASSERT_TRUE(session->built());
+  EXPECT_EQ(session->planSnapshot()->SerializeAsString(), before);
+  EXPECT_EQ(session->graphSnapshot("")->nodes_size(), other->graphSnapshot("")->nodes_size());
+  ASSERT_TRUE(session->build().has_value());
+  EXPECT_NE(session->planSnapshot()->SerializeAsString(), before);
+}
+
 TEST(Cancel, OneThatCameTooLateIsTakenBack) {
   const auto session = open();
   ASSERT_NE(session, nullptr);
