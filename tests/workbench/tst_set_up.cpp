@@ -3,6 +3,7 @@
 // not fit.
 #include <QAction>
 #include <QComboBox>
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
@@ -206,6 +207,63 @@ class SetUpTest : public QObject {
     QVERIFY(w.loop().wait([&] { return refusal->isVisible(); }));
     QVERIFY2(refusal->text().contains(QStringLiteral("state.safetensors")), qPrintable(refusal->text()));
     w.picture(QStringLiteral("start-state-not-there"));
+  }
+
+  // Whenever Esc comes and whatever has the keyboard: the set-up is there again as it was filled in, and what was built
+  // before stands where it stood. A build that ended before is kept.
+  void aCancelledRebuildComesBackToItsSetUp_data() {
+    QTest::addColumn<int>("afterMs");
+    QTest::addColumn<QString>("focus");
+    for (const int ms : {0, 15, 40, 90})
+      for (const char* focus : {"", "tool_run"})
+        QTest::addRow("%d ms, %s", ms, *focus ? focus : "none") << ms << QString::fromLatin1(focus);
+  }
+
+  void aCancelledRebuildComesBackToItsSetUp() {
+    QFETCH(int, afterMs);
+    QFETCH(QString, focus);
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    for (int i = 0; i < 2; ++i) QVERIFY_DONE(w.act("step"), w);
+    const auto shown = [&w] {
+      SetUpDialog* found = nullptr;
+      for (auto* each : w->findChildren<SetUpDialog*>())
+        if (each->isVisible()) found = each;
+      return found;
+    };
+    const auto arena = [&w] { return w->store().plan()->plan().arena_bytes(); };
+    const auto before = arena();
+    QVERIFY(w.act("configure"));
+    QPointer<SetUpDialog> first = shown();
+    QWidget* has = focus.isEmpty() ? &*w : w->findChild<QWidget*>(focus);
+    QVERIFY(has);
+    bool pressed = false;
+    const auto escape = [&] {
+      pressed = true;
+      has->setFocus();
+      QTest::keyClick(has, Qt::Key_Escape);
+    };
+    w.loop().act([&] {
+      first->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear();
+      first->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->setText(QStringLiteral("batch=3"));
+      first->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click();
+      if (afterMs == 0) escape();
+    });
+    QElapsedTimer since;
+    since.start();
+    QVERIFY(w.loop().wait([&] { return pressed || since.elapsed() >= afterMs; }));
+    if (!pressed && w->store().building()) w.loop().act(escape);
+    QVERIFY(w.settled());
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY(w->session().built() && !w->store().building());
+    if (arena() != before) QSKIP("it was built before Esc came");
+    QVERIFY(w.loop().wait([&] { return shown() && shown() != first; }));
+    QCOMPARE(fieldOf(*shown(), "dim"), QStringLiteral("batch=3"));
+    QCOMPARE(fieldOf(*shown(), "data"), QString());
+    QCOMPARE(w.instruction(), 2);
+    QVERIFY2(pressBuild(w, *shown()).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY(arena() != before && !shown());
+    QVERIFY_DONE(w.act("step_whole"), w);
   }
 
   // Esc comes at once, before the worker knows of the build. The set-up is there again as it was filled in, and what was

@@ -460,6 +460,7 @@ TEST(Worker, AnswersWithAnErrorWhatIsTooLargeToSend) {
   bytes += request(5, [](auto& r) { r.mutable_graph(); });
   bytes += request(6, [](auto& r) { r.mutable_train()->set_steps(2); });
   const Conversation whole = talk(bytes);
+  ASSERT_TRUE(answer(whole, 4)->has_build()) << answer(whole, 4)->ShortDebugString();
   const std::size_t size = answer(whole, 5)->ByteSizeLong();
   std::size_t next =
       0;  // of what comes after the answers to requests 1 to 4; graphs as events are left out where they do not fit
