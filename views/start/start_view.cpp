@@ -161,10 +161,9 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   machineTitle_->setObjectName(QStringLiteral("start_machine_title"));
   right->addWidget(machineTitle_);
   right->addWidget(machine_, 1);
-  auto* columns = new QHBoxLayout;
-  columns->setSpacing(4 * m.unit);
-  columns->addLayout(left, 3);
-  columns->addLayout(right, 2);
+  columns_ = new QHBoxLayout;
+  columns_->addLayout(left);
+  columns_->addLayout(right);
   auto* middle = new QWidget;
   auto* page = new QVBoxLayout(middle);
   page->setContentsMargins(0, 0, 0, 0);
@@ -181,7 +180,7 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   page->addLayout(top);
   page->addWidget(about);
   page->addSpacing(m.unit);
-  page->addLayout(columns, 1);
+  page->addLayout(columns_, 1);
   middle->setMaximumWidth(86 * m.unit);
   auto* outer = new QHBoxLayout(this);
   outer->setContentsMargins(3 * m.unit, qRound(3.2 * m.unit), 3 * m.unit, 2 * m.unit);
@@ -192,8 +191,24 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::machineChanged, this, &StartView::fillMachine);
   connect(&store(), &SnapshotStore::workerChanged, this, &StartView::fillMachine);
   connect(&WorkerHost::of(store()), &WorkerHost::changed, this, &StartView::fillMachine);
+  stack(false);
   fillFiles();
   fillMachine();
+}
+
+// What opens something, and the rest beside it, or below it where there is no room for two columns.
+void StartView::stack(bool stacked) {
+  const Metrics m = Metrics::current();
+  columns_->setDirection(stacked ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+  columns_->setSpacing(stacked ? m.unit : 4 * m.unit);
+  columns_->setStretch(0, stacked ? 0 : 3);
+  columns_->setStretch(1, stacked ? 1 : 2);
+}
+
+void StartView::resizeEvent(QResizeEvent* event) {
+  constexpr int kLeast = 54;  // units
+  stack(width() < kLeast * Metrics::current().unit);
+  View::resizeEvent(event);
 }
 
 void StartView::fillFiles() {

@@ -2,6 +2,7 @@
 // The first page: open something, continue with something, see what this machine has. After a model was read: its set-up.
 #pragma once
 
+#include <QBoxLayout>
 #include <QLabel>
 #include <QListWidget>
 #include <QStackedWidget>
@@ -19,11 +20,14 @@ class StartView : public View {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
+  void stack(bool stacked);
   void fillFiles();
   void fillMachine();
 
+  QBoxLayout* columns_ = nullptr;
   QWidget* drop_ = nullptr;
   QListWidget* recent_;
   QListWidget* samples_;
