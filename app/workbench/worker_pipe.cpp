@@ -2,6 +2,7 @@
 #include "app/workbench/worker_pipe.h"
 
 #include <csignal>
+#include <limits>
 #include <utility>
 
 namespace stepscope {
@@ -70,6 +71,10 @@ void WorkerPipe::kill() {
 void WorkerPipe::close() {
   if (!process_ || process_->state() == QProcess::NotRunning) return;
   closing_ = true;
+  snapshot::Request all;  // whatever it serves; it would finish that for whoever may still read the answer
+  all.set_id(std::numeric_limits<std::int64_t>::max());
+  all.mutable_cancel();
+  process_->write(FrameReader::frame(all.SerializeAsString()));
   process_->closeWriteChannel();
   // It keeps nothing that is worth more: who closes the window waits for this.
   if (!process_->waitForFinished(kPatienceMs)) {

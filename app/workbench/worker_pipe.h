@@ -35,7 +35,7 @@ class WorkerPipe : public QObject {
   void start(const QString& program, const QStringList& arguments);
   void send(const QByteArray& frame);
   void kill();
-  void close();  // closes its input, waits shortly, then kills
+  void close();  // cancels what it does, closes its input, waits shortly, then kills
 
  signals:
   void started();

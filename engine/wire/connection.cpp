@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <chrono>
+
 #include "engine/snapshot/utf8.h"
 #include "engine/wire/border.h"
 #include "engine/wire/framing.h"
@@ -11,11 +13,20 @@ namespace stepscope {
 
 void Connection::readLoop() {
   const Status read = caught("stream", [this] { return readRequests(); });
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!read && read.error().code != ErrorCode::kNotFound) broken_ = read;
   ended_ = true;
-  if (work_.cancel) work_.cancel();  // nobody listens any more
-  wake_.notify_one();
+  wake_.notify_all();
+  // The answers may still be read: what runs ends early only when they are not.
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  while (!left_ && broken_ && heard()) wake_.wait_for(lock, kLook);
+  if (!left_ && work_.cancel) work_.cancel();
+}
+
+void Connection::leave() {
+  const std::lock_guard lock(mutex_);
+  left_ = true;
+  wake_.notify_all();
 }
 
 // Returns when the stream ends (kNotFound) or breaks.

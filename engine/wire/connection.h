@@ -31,9 +31,11 @@ class Connection {
   Connection(int in, int out, snapshot::MachineInfo machine, std::uint32_t largestReply)
       : in_(in), out_(out), largestReply_(largestReply), machine_(std::move(machine)) {}
 
-  // Reads until the stream ends or breaks. The thread that runs it shares the connection: after Shutdown it still waits for
-  // a stream that nobody closed.
+  // Reads until the stream ends or breaks, then watches until leave() whether anybody reads the answers: what runs is
+  // cancelled where nobody does, and where the stream broke. The thread that runs it shares the connection: after Shutdown
+  // it still waits for a stream that nobody closed.
   void readLoop();
+  void leave();  // nothing is served any more
   // The next request that was not cancelled before it began; a cancel goes to `work` from here on, until served(). Nothing
   // when the stream has ended and nobody reads answers any more, or all that came was served.
   std::optional<snapshot::Request> next(const Cancellable& work);
@@ -69,7 +71,7 @@ class Connection {
   std::set<std::uint64_t> cancelled_;
   std::uint64_t serving_ = 0;
   Cancellable work_;
-  bool ended_ = false;
+  bool ended_ = false, left_ = false;
   Status broken_;
   std::mutex writing_;  // the output stream
   std::atomic<bool> cancelling_ = false, gone_ = false;

@@ -28,6 +28,7 @@ Status serveWorker(int in, int out, const snapshot::MachineInfo& machine, std::u
     // The client has its answer, and the states of finished steps that it keeps; another process finds the device again.
     if (const auto lost = service.lost(); told && lost) told = tl::make_unexpected(*lost);
   }
+  connection->leave();
   // Where the client could not even be told, it hears of it by the end of the stream.
   if (!told || !connection->ended()) {
     reader.detach();

@@ -476,6 +476,15 @@ TEST(Worker, AnswersWithAnErrorWhatIsTooLargeToSend) {
   EXPECT_TRUE(answer(c, 6)->has_step()) << "the worker goes on";
 }
 
+// All requests may be written, and the stream closed, before the first is answered.
+TEST(Worker, ServesWhatWasAskedBeforeTheStreamEnded) {
+  for (int i = 0; i < 5; ++i) {
+    const Conversation c = talk(openedAndBuilt() + request(5, [](auto& r) { r.mutable_train()->set_steps(20); }));
+    EXPECT_TRUE(answer(c, 4)->has_build()) << answer(c, 4)->ShortDebugString();
+    EXPECT_TRUE(answer(c, 5)->has_step()) << answer(c, 5)->ShortDebugString();
+  }
+}
+
 TEST(Worker, EndsARunWhoseRecordsAreTooLargeToSend) {
   std::string bytes = openedAndBuilt() + request(5, [](auto& r) {
                         r.mutable_train()->set_steps(3);
