@@ -10,13 +10,15 @@
 #include "app/cli/terminal.h"
 #include "engine/snapshot/units.h"
 #include "engine/train/artifacts.h"
+#include "engine/train/onnxruntime_artifacts.h"
+#include "engine/train/onnxruntime_folder.h"
 
 namespace stepscope::cli {
 namespace {
 
 struct ArtifactsArguments {
   std::string model, folder;
-  bool nominal = false, fused = false, json = false;
+  bool nominal = false, fused = false, onnxruntime = false, json = false;
   SharedOptions shared;
 };
 
@@ -46,17 +48,42 @@ void tellArtifacts(const Artifacts& made, bool json) {
     for (const std::string& op : own->second) list += (list.empty() ? "" : ", ") + op;
     say("  ops of Stepscope alone: {}\n", list);
   }
-  if (!json) say("{} trained parameters\n", made.trained);
+  if (!json && made.trained > 0) say("{} trained parameters\n", made.trained);
+}
+
+void tellFiles(const std::vector<std::filesystem::path>& files, bool json) { tellArtifacts({.files = files}, json); }
+
+// Theirs, as a folder that trains here.
+Status takeTheirs(const ArtifactsArguments& a) {
+  SS_ASSIGN(const auto files, readOnnxruntimeArtifacts(a.model, a.folder));
+  tellFiles(files, a.json);
+  if (!a.json) say("stepscope train {} --data FILE trains on with them\n", a.folder);
+  return {};
+}
+
+Status makeTheirs(const Session& session, const ArtifactsArguments& a, const Output& output) {
+  SS_ASSIGN(const OnnxruntimeFiles made, writeOnnxruntimeArtifacts(session, a.folder));
+  tellFiles(made.files, a.json);
+  if (!a.json) say("{} trained parameters\n", made.trained);
+  for (const std::string& note : made.notes) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("artifacts_note");
+    alert.set_message("artifacts: " + note);
+    output.alert(alert);
+  }
+  return {};
 }
 
 Status makeArtifacts(const ArtifactsArguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   options.ringBytes = 0;
   options.record = "off";
-  if (!a.fused) SS_TRY(withoutOptionalPasses(options));
+  if (!a.fused || a.onnxruntime) SS_TRY(withoutOptionalPasses(options));
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
   SS_TRY(session->build());
+  if (a.onnxruntime) return makeTheirs(*session, a, output);
   SS_ASSIGN(const Artifacts made, writeArtifacts(*session, a.folder, a.nominal));
   tellArtifacts(made, a.json);
   return {};
@@ -68,15 +95,25 @@ Command artifactsCommand() {
   auto a = std::make_shared<ArtifactsArguments>();
   Command command{"artifacts",
                   "training, evaluation and optimizer graphs and a checkpoint, for programs that run the training elsewhere",
-                  {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
+                  {{"MODEL",
+                    &a->model,
+                    "ONNX file, a folder of stepscope_capture, or one of ONNX Runtime's artifacts to train here",
+                    {},
+                    true},
                    {"-o,--output", &a->folder, "the folder", "DIR", true},
                    {"--nominal", &a->nominal, "no file has the contents of a parameter, and there is no checkpoint"},
                    {"--fused", &a->fused, "with the passes of a training here, whose ops other programs may not know"},
+                   {"--onnxruntime", &a->onnxruntime,
+                    "files for onnxruntime.training.api: training, evaluation and optimizer model, checkpoint"},
                    {"--json", &a->json, "one JSON object per line: every file"}}};
   a->shared.addTo(command);
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared)) return *wrong;
+    if (hasOnnxruntimeArtifacts(a->model)) {
+      if (Status status = takeTheirs(*a); !status) return report(status.error());
+      return kSuccess;
+    }
     if (Status status = makeArtifacts(*a, output); !status) return report(status.error());
     return kSuccess;
   };

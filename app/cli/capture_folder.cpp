@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/data/safetensors.h"
+#include "engine/train/onnxruntime_folder.h"
 
 namespace stepscope::cli {
 namespace {
@@ -91,7 +92,8 @@ Status takeSettings(const nlohmann::json& settings, const std::filesystem::path&
     if (!setting.is_array() || setting.size() != 2 || !setting[0].is_string() || !setting[1].is_string()) continue;
     const std::string name = setting[0].get<std::string>(), value = setting[1].get<std::string>();
     if (asked.contains(name)) continue;
-    SS_TRY(applySetting(options, name, name == "start-state" ? (folder / value).string() : value, "capture"));
+    const bool isFile = name == "start-state" || name == "optimizer-graph";
+    SS_TRY(applySetting(options, name, isFile ? (folder / value).string() : value, "capture"));
   }
   return {};
 }
@@ -111,6 +113,12 @@ Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& fol
   const std::filesystem::path model = folder / "model.onnx", data = folder / "batches.npz",
                               description = folder / "capture.json";
   std::error_code error;
+  if (!std::filesystem::exists(model, error) && hasOnnxruntimeArtifacts(folder))
+    return fail(
+        ErrorCode::kNotFound,
+        fmt::format("folder '{0}': files of a training with ONNX Runtime; hint: stepscope artifacts {0} -o FOLDER makes one "
+                    "that trains here",
+                    folder.string()));
   if (!std::filesystem::exists(model, error))
     return fail(
         ErrorCode::kNotFound,

@@ -134,4 +134,18 @@ Status AtomicFile::commit() {
   return {};
 }
 
+Status writeTextFile(const std::filesystem::path& path, const std::string& text) {
+  AtomicFile file(path);
+  SS_TRY(file.open());
+  SS_TRY(file.append(text.data(), text.size()));
+  return file.commit();
+}
+
+Status createFolder(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return fail(ErrorCode::kIo, fmt::format("folder '{}': {}", path.string(), error.message()));
+  return {};
+}
+
 }  // namespace stepscope

@@ -61,4 +61,9 @@ class AtomicFile {
   std::int64_t size_ = 0;
 };
 
+// A file of this text, whole or not at all. Errors as AtomicFile's.
+Status writeTextFile(const std::filesystem::path& path, const std::string& text);
+// With those above it; nothing where it is there. Error: kIo.
+Status createFolder(const std::filesystem::path& path);
+
 }  // namespace stepscope

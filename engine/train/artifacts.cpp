@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "engine/build/evaluation_graph.h"
+#include "engine/data/file.h"
 #include "engine/onnx/writer.h"
 #include "engine/ops/op_def.h"
 
@@ -121,17 +121,6 @@ Json valuesOf(const Graph& graph, const std::vector<ValueId>& ids) {
   return values;
 }
 
-Status writeText(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path draft = path.string() + ".partial";
-  std::ofstream file(draft, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(draft, path, error);
-  if (!file || error) return fail(ErrorCode::kIo, fmt::format("file '{}': could not be written", path.string()));
-  return {};
-}
-
 }  // namespace
 
 Result<Artifacts> writeArtifacts(const Session& session, const std::filesystem::path& folder, bool nominal) {
@@ -148,9 +137,7 @@ Result<Artifacts> writeArtifacts(const Session& session, const std::filesystem::
   settleWeights(training, session, nominal);
   settleWeights(evaluation, session, nominal);
 
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorCode::kIo, fmt::format("folder '{}': {}", folder.string(), error.message()));
+  SS_TRY(createFolder(folder));
   Artifacts made;
   Json description = {{"loss", session.runningGraph().value(session.lossValue()).name}, {"nominal", nominal}};
   const std::vector<std::pair<const char*, const Graph*>> graphs{
@@ -176,7 +163,7 @@ Result<Artifacts> writeArtifacts(const Session& session, const std::filesystem::
     SS_TRY(session.trained().save(made.files.back()));
   }
   made.files.push_back(folder / "artifacts.json");
-  SS_TRY(writeText(made.files.back(), description.dump(1) + "\n"));
+  SS_TRY(writeTextFile(made.files.back(), description.dump(1) + "\n"));
   return made;
 }
 

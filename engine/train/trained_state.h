@@ -35,7 +35,8 @@ class TrainedState {
   // be placed before the build. The plans are bound again. Errors: a step is begun; those of State::place.
   Status place(std::map<std::string, Tensor> memory, bool take);
 
-  PropertyBag& properties() { return properties_; }      // kept by save(); what a file has replaces its like
+  PropertyBag& properties() { return properties_; }  // kept by save(); what a file has replaces its like
+  const PropertyBag& properties() const { return properties_; }
   Status save(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
   // Whether ranks have parts of state (option ranks.shard); whether of this.
   bool isPart(const std::string& name) const;
