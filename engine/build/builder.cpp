@@ -43,6 +43,7 @@ bool isPartOfStep(const Graph& graph) {
 Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request, std::vector<Stage>& stages) const {
   // A part of a step has inputs of these names by right; it is run, and nothing trains it.
   if (!request.forwardOnly || !isPartOfStep(model_->graph)) SS_TRY(checkStepInputs(model_->graph));
+  if (!request.alone) SS_TRY(checkRanks(model_->graph, request.ranks));
   auto step = std::make_shared<SymbolicStep>();
   step->model = model_;
   step->request = std::move(request);
@@ -180,7 +181,10 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     auto updates = optimizerGraphOf(options, model_->registry, log_);
     if (!updates) return phase.fail(updates.error());
     OptimizerRanks ranks{step.request.rank, step.request.ranks, step.request.keepGradients, {}};
-    if (ranks.size > 1) ranks.uses = parameterUses(model_->graph, graph, step.trained);
+    if (ranks.size > 1) {
+      ranks.uses = parameterUses(model_->graph, graph, step.trained);
+      ranks.collectives = modelCollectives(model_->graph, graph, work.inference.ops());
+    }
     if (options.distributed == "off" && options.rankShard != "off")
       log_.warn("option_without_effect",
                 fmt::format("option 'ranks.shard': {}; this process trains alone", options.rankShard));

@@ -66,9 +66,15 @@ class Emitter {
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i]) SS_TRY(update(trained[i], gradients[i], scale));
     if (parts() && !parameterParts()) SS_TRY(joinParameters(trained));
-    if (parameterParts()) {
-      for (const BackwardCollective& sum : sent_) sharedOut.backward.push_back(sum);
-      orderCollectives(graph_, sharedOut.forward, std::move(sharedOut.backward), o_.rankPrefetch);
+    if (parameterParts() || !ranks_.collectives.empty()) {
+      const auto add = [](std::vector<OrderedCollective>& to, const std::vector<OrderedCollective>& more) {
+        to.insert(to.end(), more.begin(), more.end());
+      };
+      add(sharedOut.forward, ranks_.collectives.forward);
+      add(sharedOut.backward, ranks_.collectives.backward);
+      if (gradientParts()) add(sharedOut.backward, sent_);
+      SS_TRY(orderCollectives(graph_, std::move(sharedOut.forward), std::move(sharedOut.backward),
+                              parameterParts() && o_.rankPrefetch));
     }
     return std::move(report_);
   }
@@ -476,7 +482,7 @@ class Emitter {
   const OptimizerRanks& ranks_;
   OptimizerReport report_;
   std::vector<std::size_t> ready_;          // in which order gradients come
-  std::vector<BackwardCollective> sent_;    // what sends them
+  std::vector<OrderedCollective> sent_;     // what sends them
   std::map<ValueId, ValueId> weightParts_;  // by parameter: this rank's part of it
   std::map<ValueId, ValueId> nextParts_;    // by parameter: the next version of this rank's part
   std::vector<ValueId> squares_;            // of the accumulated gradients

@@ -33,6 +33,7 @@
 #include "engine/build/gradient_buckets.h"
 #include "engine/build/optimizer_graph.h"
 #include "engine/build/options.h"
+#include "engine/build/order_collectives.h"
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
 
@@ -61,6 +62,7 @@ struct OptimizerRanks {
   int rank = 0, size = 1;
   bool keepGradients = false;      // whole ones, where ranks have parts of them
   std::vector<ParameterUse> uses;  // of each of `trained` in the imported graph; of one process empty
+  ModelCollectives collectives = {};
 };
 
 // `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -38,7 +39,9 @@ class Sharer {
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return uses_[i].first; });
     for (const auto& bucket : bucketsOf(forward_, order)) {
       SS_ASSIGN(const NodeId node, gather(bucket, Phase::kForward, ".whole"));
-      made.forward.push_back(node);
+      std::size_t first = std::numeric_limits<std::size_t>::max();
+      for (const std::size_t i : bucket) first = std::min(first, uses_[i].first);
+      made.forward.push_back({node, first, true});
     }
     std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return uses_[i].last; });
     for (const auto& bucket : bucketsOf(backward_, order)) {
@@ -187,46 +190,6 @@ class Sharer {
   std::unordered_map<std::size_t, Shape> whole_;
 };
 
-// An order of all nodes in which those of `chain` follow each other; nothing where there is none.
-std::optional<std::vector<NodeId>> orderWith(const Graph& graph, const std::vector<NodeId>& chain) {
-  enum class Mark : std::uint8_t { kNone, kOpen, kDone };
-  std::vector<Mark> marks(graph.nodeCapacity(), Mark::kNone);
-  std::unordered_map<NodeId, NodeId> before;
-  for (std::size_t i = 1; i < chain.size(); ++i) before[chain[i]] = chain[i - 1];
-  const std::unordered_set<NodeId> apart(chain.begin(), chain.end());
-  std::vector<NodeId> order, open;
-  const auto mark = [&](NodeId id) -> Mark& { return marks[static_cast<std::size_t>(id.index)]; };
-  bool circle = false;
-  const auto need = [&](NodeId id) {
-    if (!id || mark(id) == Mark::kDone) return;
-    circle = circle || mark(id) == Mark::kOpen;
-    open.push_back(id);
-  };
-  const auto put = [&](NodeId wanted) {
-    open.push_back(wanted);
-    while (!open.empty() && !circle) {
-      const NodeId id = open.back();
-      if (mark(id) != Mark::kNone) {  // all that it needs is there
-        open.pop_back();
-        if (mark(id) == Mark::kOpen) order.push_back(id);
-        mark(id) = Mark::kDone;
-        continue;
-      }
-      mark(id) = Mark::kOpen;
-      const Node& node = graph.node(id);
-      for (const ValueId input : node.inputs)
-        if (input) need(graph.value(input).producer);
-      for (const Predicate& predicate : node.predicates) need(graph.value(predicate.condition).producer);
-      if (const auto earlier = before.find(id); earlier != before.end()) need(earlier->second);
-    }
-  };
-  for (const NodeId id : graph.order())
-    if (!apart.contains(id)) put(id);
-  for (const NodeId id : chain) put(id);
-  if (circle) return std::nullopt;
-  return order;
-}
-
 }  // namespace
 
 Result<SharedOut> shareOutParameters(Graph& graph, Inference& inference, const std::vector<ValueId>& trained,
@@ -256,36 +219,6 @@ std::size_t readGatheredAgain(Graph& graph) {
     }
   }
   return changed;
-}
-
-void orderCollectives(Graph& graph, const std::vector<NodeId>& forward, std::vector<BackwardCollective> backward,
-                      bool ahead) {
-  const auto chainOf = [&] {
-    std::vector<NodeId> chain = forward;
-    for (const BackwardCollective& collective : backward) chain.push_back(collective.node);
-    return chain;
-  };
-  std::ranges::stable_sort(backward, [](const BackwardCollective& a, const BackwardCollective& b) {
-    return a.use != b.use ? a.use > b.use : a.gathers && !b.gathers;
-  });
-  if (ahead) {
-    std::vector<BackwardCollective> order, held;  // those that send wait for one more that gathers
-    for (const BackwardCollective& collective : backward) {
-      (collective.gathers ? order : held).push_back(collective);
-      if (!collective.gathers) continue;
-      order.insert(order.end(), held.begin(), held.end());
-      held.clear();
-    }
-    order.insert(order.end(), held.begin(), held.end());
-    backward = std::move(order);
-  }
-  std::optional<std::vector<NodeId>> order = orderWith(graph, chainOf());
-  if (!order) {
-    std::ranges::stable_partition(backward, &BackwardCollective::gathers);
-    order = orderWith(graph, chainOf());
-  }
-  SS_CHECK(order.has_value());
-  graph.setOrder(std::move(*order));
 }
 
 }  // namespace stepscope

@@ -10,9 +10,15 @@
 
 namespace stepscope {
 
-// `elements`: of the whole tensors of type `dtype`, one number each. `op`: AllReduce, ReduceScatter or AllGather; others: 0.
+// Where a collective is not the same for all ranks: who sends (the root of a Broadcast), who receives (that of a Reduce).
+struct CollectiveEnds {
+  int from = -1, to = -1;
+};
+
+// `elements`: of the whole tensors of type `dtype`, one number each. `op`: a collective by its name; others: 0. A message is
+// that of its Recv.
 std::int64_t collectiveSentBytes(std::string_view op, std::span<const std::int64_t> elements, DType dtype, int rank,
-                                 int ranks);
+                                 int ranks, CollectiveEnds ends = {});
 
 // Of a sum that each rank makes at a time: bounds the memory that parts of others take.
 inline constexpr std::int64_t kCollectivePieceBytes = 1 << 20;

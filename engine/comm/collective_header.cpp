@@ -17,6 +17,7 @@ std::string_view collectiveName(CollectiveKind kind) {
     case CollectiveKind::kSend: return "Send";
     case CollectiveKind::kReceive: return "Recv";
     case CollectiveKind::kEnded: return "end";
+    case CollectiveKind::kReduce: return "Reduce";
   }
   return "unknown";
 }
@@ -38,6 +39,7 @@ Status checkSameCollective(const CollectiveHeader& mine, int myRank, const Colle
   };
   CollectiveHeader partner = mine;  // the two sides of a pair have two names
   if (mine.kind == CollectiveKind::kReceive) partner.kind = CollectiveKind::kSend;
+  if (mine.kind == CollectiveKind::kSend) partner.kind = CollectiveKind::kReceive;
   if (same(partner, theirs)) return {};
   return invalid(fmt::format("ranks are at different collectives: rank {} at {}; rank {} at {}; expected the same on all",
                              std::min(myRank, theirRank), describe(myRank < theirRank ? mine : theirs),

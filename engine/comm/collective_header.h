@@ -21,6 +21,7 @@ enum class CollectiveKind : std::uint32_t {
   kSend,     // of the pair, for the one who sends
   kReceive,  // and who receives
   kEnded,    // the rank gives up: `text` is its error
+  kReduce,
 };
 std::string_view collectiveName(CollectiveKind kind);
 
@@ -29,7 +30,7 @@ struct CollectiveHeader {
   static constexpr std::uint64_t kMagic = 0x31303173'6b6e6172;  // "ranks101"
   std::uint64_t magic = kMagic;
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  std::int32_t root = -1;     // who sends to all; of a pair, who receives
+  std::int32_t root = -1;     // who sends to all, or has the sum; of a pair, who receives
   std::int32_t culprit = -1;  // kEnded: the rank that failed first, as far as this one knows
   std::int32_t average = 0;
   std::int64_t number = 0;  // how many collectives came before

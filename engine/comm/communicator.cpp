@@ -143,6 +143,14 @@ Status Communicator::wait(std::span<Transfer> sends, std::span<Transfer> receive
   }
 }
 
+// What `said`, a rank, has told instead of coming.
+tl::unexpected<Error> Communicator::otherEnded(int said, const CollectiveHeader& theirs) {
+  culprit_ = theirs.culprit;
+  const std::string why(theirs.text.data(), strnlen(theirs.text.data(), theirs.text.size()));
+  return fail(ErrorCode::kIo,
+              culprit_ == said ? fmt::format("rank {}: it ended: {}; expected it at {}", said, why, describe(now_)) : why);
+}
+
 // All ranks tell each other which collective they are at.
 Status Communicator::meet(CollectiveHeader header, const CollectivePlace& place, std::span<const TensorView> tensors) {
   if (error_) return tl::make_unexpected(*error_);
@@ -170,11 +178,7 @@ Status Communicator::meet(CollectiveHeader header, const CollectivePlace& place,
   for (const Transfer& transfer : receives) {
     const CollectiveHeader& other = theirs[at(transfer.rank)];
     if (transfer.doneNs == 0 || other.kind != CollectiveKind::kEnded || other.magic != CollectiveHeader::kMagic) continue;
-    culprit_ = other.culprit;
-    const std::string said(other.text.data(), strnlen(other.text.data(), other.text.size()));
-    return failed({ErrorCode::kIo, other.culprit == transfer.rank ? fmt::format("rank {}: it ended: {}; expected it at {}",
-                                                                                other.culprit, said, describe(now_))
-                                                                  : said});
+    return failed(otherEnded(transfer.rank, other).value());
   }
   for (const Transfer& transfer : receives)
     if (transfer.doneNs != 0)
@@ -189,7 +193,7 @@ Status Communicator::meet(CollectiveHeader header, const CollectivePlace& place,
   return {};
 }
 
-// The two sides of a pair.
+// The two sides of a pair. Both tell, so that each of them finds out what the other one is at.
 Status Communicator::meetRank(CollectiveHeader header, const CollectivePlace& place, const TensorView& tensor, int peer) {
   if (error_) return tl::make_unexpected(*error_);
   if (peer < 0 || peer >= size() || peer == rank())
@@ -204,18 +208,14 @@ Status Communicator::meetRank(CollectiveHeader header, const CollectivePlace& pl
   newest_ = {.count = 1};
   const std::int64_t begin = rankClockNs();
   CollectiveHeader theirs;
-  std::vector<Transfer> sends, receives;
-  (header.kind == CollectiveKind::kSend ? sends : receives)
-      .push_back(headerTransfer(peer, header.kind == CollectiveKind::kSend ? header : theirs));
-  if (Status met = wait(sends, receives); !met) return failed(met.error());
-  if (header.kind == CollectiveKind::kReceive) {
-    if (theirs.kind == CollectiveKind::kEnded) {
-      culprit_ = theirs.culprit;
-      return failed({ErrorCode::kIo, fmt::format("rank {}: it ended: {}; expected it at {}", theirs.culprit,
-                                                 theirs.text.data(), describe(now_))});
-    }
+  std::vector<Transfer> sends{headerTransfer(peer, header)}, receives{headerTransfer(peer, theirs)};
+  const Status met = wait(sends, receives);
+  if (receives[0].doneNs != 0) {
+    if (theirs.kind == CollectiveKind::kEnded && theirs.magic == CollectiveHeader::kMagic)
+      return failed(otherEnded(peer, theirs).value());
     if (Status same = checkSameCollective(header, rank(), theirs, peer); !same) return failed(same.error());
   }
+  if (!met) return failed(met.error());
   metNs_ = rankClockNs();
   newest_.waitNs = metNs_ - begin;
   newest_.last = peer;
@@ -397,6 +397,43 @@ Status Communicator::reduceScatter(const CollectivePlace& place, std::span<const
   return {};
 }
 
+// Every rank sends all it has to the root, a piece at a time.
+Status Communicator::reduce(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root) {
+  const bool mine = rank() == root;
+  if (root < 0 || root >= size() || (mine && (out.dtype != in.dtype || out.elements() != in.elements())))
+    return invalid(fmt::format(
+        "Reduce '{}': {}{} to {}{} of rank {}; expected one type and extents, and a rank from 0 to {}", place.node,
+        dtypeName(in.dtype), dimsText(in.dims), dtypeName(out.dtype), dimsText(out.dims), root, size() - 1));
+  CollectiveHeader header;
+  header.kind = CollectiveKind::kReduce;
+  header.root = root;
+  SS_TRY(meet(header, place, std::span(&in, 1)));
+  const std::int64_t bytes = std::max<std::int64_t>(1, static_cast<std::int64_t>(dtypeSize(in.dtype)));
+  const std::int64_t elements = in.elements(), piece = std::max<std::int64_t>(1, kCollectivePieceBytes / bytes);
+  for (std::int64_t first = 0; first < elements; first += piece) {
+    const std::int64_t count = std::min(piece, elements - first);
+    const auto part = static_cast<std::size_t>(count * bytes);
+    std::vector<Transfer> sends, receives;
+    std::vector<const std::byte*> parts;
+    for (int r = 0; mine && r < size(); ++r) {
+      if (r == rank()) {
+        parts.push_back(bytesOf(in) + first * bytes);
+        continue;
+      }
+      scratch_[at(r)].resize(part);
+      receives.push_back({r, scratch_[at(r)].data(), part});
+      parts.push_back(scratch_[at(r)].data());
+    }
+    if (!mine) sends.push_back({root, bytesOf(in) + first * bytes, part});
+    SS_TRY(move(sends, receives));
+    if (!mine) continue;
+    if (Status summed = sumInRankOrder(in.dtype, parts, count, 1, bytesOf(out) + first * bytes); !summed)
+      return failed(summed.error());
+  }
+  count();
+  return {};
+}
+
 Status Communicator::broadcast(const CollectivePlace& place, std::span<const TensorView> tensors, int root) {
   if (root < 0 || root >= size())
     return invalid(fmt::format("Broadcast '{}': from rank {}; expected 0 to {}", place.node, root, size() - 1));
@@ -417,7 +454,8 @@ Status Communicator::broadcast(const CollectivePlace& place, std::span<const Ten
 }
 
 Status Communicator::allToAll(const CollectivePlace& place, const TensorView& in, const TensorView& out) {
-  if (in.dtype != out.dtype || in.elements() != out.elements() || in.elements() % size() != 0 || in.data == out.data)
+  if (in.dtype != out.dtype || in.elements() != out.elements() || in.elements() % size() != 0 ||
+      (in.data == out.data && in.bytes() > 0))
     return invalid(fmt::format("AllToAll '{}': {}{} and {}{}; expected two tensors of one type and extent, a multiple of {}",
                                place.node, dtypeName(in.dtype), dimsText(in.dims), dtypeName(out.dtype), dimsText(out.dims),
                                size()));
@@ -426,7 +464,7 @@ Status Communicator::allToAll(const CollectivePlace& place, const TensorView& in
   SS_TRY(meet(header, place, std::span(&in, 1)));
   const std::size_t bytes = in.bytes() / at(size());
   std::vector<Transfer> sends, receives;
-  for (int r = 0; r < size(); ++r) {
+  for (int r = 0; bytes > 0 && r < size(); ++r) {
     std::byte *const from = bytesOf(in) + at(r) * bytes, *const to = bytesOf(out) + at(r) * bytes;
     if (r == rank()) {
       std::memcpy(to, from, bytes);

@@ -59,11 +59,13 @@ class Communicator {
   // out[i] = part rank() of the sum, or mean, of in[i] over ranks.
   Status reduceScatter(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
                        bool average);
+  // The sum over ranks in `out` of `root`, which may be the memory of `in`; others have no `out`.
+  Status reduce(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root);
   // Contents of `root` on all.
   Status broadcast(const CollectivePlace& place, std::span<const TensorView> tensors, int root);
   // in, out = size() parts; part r of `in` becomes part rank() of rank r's `out`.
   Status allToAll(const CollectivePlace& place, const TensorView& in, const TensorView& out);
-  // Between two ranks; the one who receives knows type and extents, and finds others to be an error.
+  // Between two ranks, both of which know type and extents, and find others to be an error.
   Status send(const CollectivePlace& place, const TensorView& tensor, int to);
   Status receive(const CollectivePlace& place, const TensorView& tensor, int from);
 
@@ -78,6 +80,7 @@ class Communicator {
 
  private:
   Status meet(CollectiveHeader header, const CollectivePlace& place, std::span<const TensorView> tensors);
+  tl::unexpected<Error> otherEnded(int said, const CollectiveHeader& theirs);
   Status meetRank(CollectiveHeader header, const CollectivePlace& place, const TensorView& tensor, int peer);
   Status move(std::vector<Transfer>& sends, std::vector<Transfer>& receives);
   Status wait(std::span<Transfer> sends, std::span<Transfer> receives);

@@ -9,6 +9,17 @@
 #include "kernels/rank_part.h"
 
 namespace stepscope {
+namespace {
+
+void copyOver(const TensorView& in, const TensorView& out) {
+  if (out.data != in.data && out.bytes() > 0) std::memcpy(out.data, in.data, out.bytes());
+}
+
+void zero(const TensorView& out) {
+  if (out.bytes() > 0) std::memset(out.data, 0, out.bytes());
+}
+
+}  // namespace
 
 template <typename Exchange>
 Status Ranks::once(const CollectivePlace& place, std::span<const TensorView> out, Exchange exchange) {
@@ -63,6 +74,41 @@ Status Ranks::reduceScatter(const CollectivePlace& place, std::span<const Tensor
 
 Status Ranks::allGather(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out) {
   return once(place, out, [&] { return communicator_->allGather(place, in, out); });
+}
+
+Status Ranks::broadcast(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root) {
+  return once(place, std::span(&out, 1), [&] {
+    if (rank() == root) copyOver(in, out);
+    return communicator_->broadcast(place, std::span(&out, 1), root);
+  });
+}
+
+Status Ranks::reduce(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root) {
+  return once(place, std::span(&out, 1), [&]() -> Status {
+    SS_TRY(communicator_->reduce(place, in, out, root));
+    if (rank() != root) zero(out);
+    return {};
+  });
+}
+
+Status Ranks::allToAll(const CollectivePlace& place, const TensorView& in, const TensorView& out) {
+  return once(place, std::span(&out, 1), [&] { return communicator_->allToAll(place, in, out); });
+}
+
+Status Ranks::message(const CollectivePlace& place, const TensorView& in, const TensorView& out, int from, int to) {
+  if (from == to || (rank() != from && rank() != to)) {
+    if (rank() == to)
+      copyOver(in, out);
+    else
+      zero(out);
+    return {};
+  }
+  return once(place, std::span(&out, 1), [&]() -> Status {
+    if (rank() == to) return communicator_->receive(place, out, from);
+    SS_TRY(communicator_->send(place, in, to));
+    zero(out);
+    return {};
+  });
 }
 
 Status Ranks::gatherToFirst(const CollectivePlace& place, const TensorView& part, const TensorView& whole) {

@@ -34,6 +34,13 @@ class Ranks {
   Status reduceScatter(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out,
                        bool average);
   Status allGather(const CollectivePlace& place, std::span<const TensorView> in, std::span<const TensorView> out);
+  // `out` = `in` of rank `root`; the sum over ranks on rank `root` and zeros on the others; parts of the first axis from
+  // all. Only the last has operands that must not share memory.
+  Status broadcast(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root);
+  Status reduce(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root);
+  Status allToAll(const CollectivePlace& place, const TensorView& in, const TensorView& out);
+  // `out` = `in` of rank `from` on rank `to`, zeros on the others, which are not waited for.
+  Status message(const CollectivePlace& place, const TensorView& in, const TensorView& out, int from, int to);
   // On rank 0 `whole` gets the parts of all; others do not read it. Between steps: a second call sends again.
   Status gatherToFirst(const CollectivePlace& place, const TensorView& part, const TensorView& whole);
   // `parts` gets the elements of every rank, one rank behind the other.

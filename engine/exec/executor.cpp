@@ -272,7 +272,14 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   activityId = static_cast<std::uint64_t>(index) + 1;
   const RandomKey key{options.key.seed, options.key.step, bound.randomNode};
   if (bound.copies) return runCopy(index);
-  if (!bound.kernel) return runDynamic(index, key);
+  if (!bound.kernel) {
+    if (bound.collective && options.collectives) [[unlikely]]
+      return unsupported(
+          fmt::format("{}: its extents follow from data and may differ between ranks; expected extents that "
+                      "are known before the step runs",
+                      graph_.node(plan_.instructions[at(index)].node).label()));
+    return runDynamic(index, key);
+  }
   const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, bound.stream, {}};
   if (bound.collective && options.collectives) [[unlikely]] {
     const Node& node = graph_.node(plan_.instructions[at(index)].node);

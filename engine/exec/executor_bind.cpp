@@ -71,6 +71,8 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
       determinism_[i] = saidOnce(kNothingRuns);
       continue;
     }
+    const OpDef* const op = operators_.ops.find(node);
+    instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
     if (instruction.dynamic) {
       implementations_[i] = InternedText("chosen at run time");
       anyDynamic = true;
@@ -80,8 +82,6 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec(), plan_.anyThreads);
     if (!made) return tl::make_unexpected(saidBy(node, made.error()));
     instructions_[i].kernel = std::move(made->kernel);
-    const OpDef* const op = operators_.ops.find(node);
-    instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
     implementations_[i] = InternedText(instructions_[i].kernel->implementation() + viewsText(instruction.spec()));
     determinism_[i] = saidOnce(made->determinism);
     bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});

@@ -26,11 +26,42 @@ std::vector<std::int64_t> peersOf(const NetworkFile& network, std::int64_t ranks
   return peers;
 }
 
+// What rank 0 exchanges with others at each level.
+struct LevelBytes {
+  std::vector<std::int64_t> sent, moved;  // moved: received, where that is more
+};
+
+LevelBytes levelBytesOf(const NetworkFile& network, const PlannedCollective& c, std::int64_t ranks) {
+  const std::vector<std::int64_t> peers = peersOf(network, ranks);
+  LevelBytes bytes{std::vector<std::int64_t>(peers.size()), std::vector<std::int64_t>(peers.size())};
+  const auto levelOf = [&](int rank) {
+    std::int64_t within = 1;
+    for (std::size_t level = 0; level < peers.size(); ++level) {
+      within += peers[level];
+      if (rank < within) return level;
+    }
+    return peers.size() - 1;
+  };
+  const int from = c.ends.from, to = c.ends.to;
+  if (to > 0 && from <= 0) {  // to one rank; of a message also from rank 0
+    if (c.sentBytes > 0) bytes.sent[levelOf(to)] = bytes.moved[levelOf(to)] = c.sentBytes;
+  } else if (from > 0) {  // from one rank
+    if (to <= 0) bytes.moved[levelOf(from)] = c.bytes;
+  } else if (to == 0) {  // from all
+    for (std::size_t level = 0; from < 0 && level < peers.size(); ++level) bytes.moved[level] = c.bytes * peers[level];
+  } else {
+    for (std::size_t level = 0; level < peers.size(); ++level)
+      bytes.sent[level] = bytes.moved[level] = c.sentBytes / (ranks - 1) * peers[level];
+  }
+  return bytes;
+}
+
 // Turns in which all ranks wait for each other's data.
 std::int64_t turnsOf(const Node& node, const PlannedCollective& collective, DType dtype, std::int64_t ranks) {
   const auto size = std::max<std::int64_t>(1, static_cast<std::int64_t>(dtypeSize(dtype)));
   const std::int64_t piece = std::max<std::int64_t>(1, kCollectivePieceBytes / size) * size * ranks;
   const std::int64_t pieces = std::max<std::int64_t>(1, (collective.bytes + piece - 1) / piece);
+  if (node.op == "Reduce") return std::max<std::int64_t>(1, (collective.bytes + piece / ranks - 1) / (piece / ranks));
   return node.op == "AllReduce" ? 2 * pieces : node.op == "ReduceScatter" ? pieces : 1;
 }
 
@@ -61,6 +92,7 @@ double exposedNs(const ExecutionPlan& plan, const std::vector<double>& nodeNs, c
 Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& network, std::int64_t ranks) {
   BuildRequest request = subject.request;
   request.ranks = static_cast<int>(ranks);
+  request.alone = false;
   request.options.memoryLimit = std::numeric_limits<std::int64_t>::max();  // nothing is allocated
   Batch batch;
   request.firstBatch = [&](const Graph& graph, std::vector<std::string>*) -> Result<Batch> {
@@ -97,11 +129,11 @@ Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& net
     const std::int64_t times = collective.updateEntry ? 1 : micro;
     const std::int64_t turns = turnsOf(node, collective, variant->graph.value(node.output(0)).type.dtype, ranks);
     double ns = static_cast<double>(1 + turns) * (latency + network.messageNs * static_cast<double>(others));
+    const LevelBytes bytes = levelBytesOf(network, collective, ranks);
     for (std::size_t level = 0; level < peers.size(); ++level) {
-      const std::int64_t there = collective.sentBytes / others * peers[level];
-      point.levelBytes[level] += there * times;
-      ns += static_cast<double>(there + peers[level] * static_cast<std::int64_t>(sizeof(CollectiveHeader))) * 1e9 /
-            network.levels[level].bytesPerSecond;
+      point.levelBytes[level] += bytes.sent[level] * times;
+      ns += static_cast<double>(bytes.moved[level] + peers[level] * static_cast<std::int64_t>(sizeof(CollectiveHeader))) *
+            1e9 / network.levels[level].bytesPerSecond;
     }
     collectiveNs[static_cast<std::size_t>(collective.instruction)] = ns;
     point.communicationNs += ns * static_cast<double>(times);

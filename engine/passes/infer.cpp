@@ -220,7 +220,7 @@ Status Inference::inferNode(NodeId id) {
 
 Status Inference::evaluate(const Node& node) {
   const OpDef* op = ops().find(node);
-  if (op->random || op->sequences) return {};
+  if (op->random || op->sequences || op->sideEffect != SideEffect::kNone) return {};
   if (node.domain == kInternalDomain && node.op == "GradientOf") return {};  // what it stands for is not known
   if (node.op == "Constant" && node.domain.empty()) {
     if (const Tensor* value = node.attrs.tensor("value")) {

@@ -45,6 +45,7 @@
 #include "engine/passes/lower_soft_labels.h"
 #include "engine/passes/merge_slices.h"
 #include "engine/passes/narrow_gradients.h"
+#include "engine/passes/pair_messages.h"
 #include "engine/passes/propagate_casts.h"
 #include "engine/passes/raise_microsoft.h"
 #include "engine/passes/raise_opset.h"
@@ -73,6 +74,7 @@ PassList inlining() {
           {"raise_opset", "brings every node to the internal opset", raiseOpset, kMandatory},
           {"lower_if", "puts both branches of If into the graph, under predicates", lowerIf, kMandatory},
           {kConstantWeightsPass, "makes parameters of weights that stand in Constant nodes", constantWeights, kMandatory},
+          {"pair_messages", "joins each Recv to its Send", pairMessages, kMandatory},
       }};
 }
 
@@ -90,6 +92,8 @@ PassList inferring() {
               {"settle_norm_types", "casts where a normalisation mixes types", settleNormTypes, kMandatory},
               {"lower_if", "puts the branches of If into the graph that stood in a loop or waited for ranks",
                lowerRemainingIf, kMandatory},
+              {"pair_messages", "joins each Recv to its Send, where a loop or a branch had them", pairRemainingMessages,
+               kMandatory},
               {"lower_sequences", "writes sequences of known length as plain values", lowerSequences, kMandatory},
               kInfer,
               {"check_declared", "compares the file's declarations with what the graph computes", checkDeclared, kMandatory},

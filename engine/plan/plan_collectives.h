@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/comm/collective_bytes.h"
 #include "engine/ops/op_registry.h"
 #include "engine/plan/plan.h"
 
@@ -15,9 +16,11 @@ struct PlannedCollective {
   std::int64_t bytes = 0;      // of the whole tensors that it is about
   std::int64_t sentBytes = 0;  // by this rank to all others
   bool updateEntry = false;    // not in every micro step
+  CollectiveEnds ends = {};
 };
 
-// In the order in which they run. Of tensors whose extents are not known: 0 bytes.
+// In the order in which they run, without those that only lend their memory (Send). Of tensors whose extents are not known:
+// 0 bytes.
 std::vector<PlannedCollective> collectivesOf(const Graph& graph, const ExecutionPlan& plan, const OpRegistry& ops, int rank,
                                              int ranks);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace stepscope {
 
@@ -33,8 +34,22 @@ Status RankCollectives::exchange(const Node& node, const CollectivePlace& place,
     const std::size_t before = node.attrs.has("extents") ? 0 : inputs.size() / 2;
     return ranks.allGather(place, inputs.subspan(before), outputs);
   }
+  const auto attribute = [&](const char* name, int fallback) {
+    return static_cast<int>(node.attrs.integer(name, fallback));
+  };
+  if (node.op == "Broadcast") return ranks.broadcast(place, inputs[0], outputs[0], attribute("root", 0));
+  if (node.op == "Reduce") return ranks.reduce(place, inputs[0], outputs[0], attribute("root", 0));
+  if (node.op == "AllToAll") return ranks.allToAll(place, inputs[0], outputs[0]);
+  if (node.op == "Recv") return ranks.message(place, inputs[0], outputs[0], attribute("from", -1), attribute("to", -1));
+  if (node.op == "Send") {  // where its result may not be the memory of its operand
+    if (outputs[0].data != inputs[0].data && outputs[0].bytes() > 0)
+      std::memcpy(outputs[0].data, inputs[0].data, outputs[0].bytes());
+    return {};
+  }
   return unsupported(
-      fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter or AllGather", node.label()));
+      fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter, AllGather, Broadcast, "
+                  "Reduce, AllToAll, Send or Recv",
+                  node.label()));
 }
 
 bool RankCollectives::beside() const { return context_.ranks->thread() != nullptr; }

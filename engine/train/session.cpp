@@ -23,6 +23,7 @@ Session::Session(Observer observer)
            [this] {
              BuildRequest alone = buildRequest(options_);
              alone.ranks = 1;  // what is compared sends nothing
+             alone.alone = true;
              return alone;
            }),
       trained_(context_, plans_, numbers_, ring_, options_) {}

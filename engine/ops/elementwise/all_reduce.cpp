@@ -12,6 +12,20 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
+// What a rank adds to the sums of all comes back from all of them.
+Status allReduceGradient(GradientContext& g) {
+  std::vector<std::size_t> wanted;
+  std::vector<ValueId> dy;
+  for (std::size_t i = 0; i < g.node().outputs.size(); ++i)
+    if (g.node().outputs[i] && g.needs(i)) {
+      wanted.push_back(i);
+      dy.push_back(g.dyOrZeros(i));
+    }
+  const auto dx = g.emit(kInternalDomain, "AllReduce", dy, dy.size(), {{"average", g.attrs().integer("average", 0)}});
+  for (std::size_t k = 0; k < wanted.size(); ++k) g.setGradient(wanted[k], dx[k]);
+  return {};
+}
+
 }  // namespace
 
 extern constexpr OpDef kAllReduceOp{
@@ -24,7 +38,9 @@ extern constexpr OpDef kAllReduceOp{
     .precision = Precision::kWide,
     .hostInputs = kNoInputs,
     .inferShape = inferShape,
-    .noGradientReason = kOptimizerStep,
+    .gradient = allReduceGradient,
+    .differentiableInputs = kAllInputs,
+    .differentiableOutputs = kAllInputs,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,
     .sideEffect = SideEffect::kCollective,

@@ -62,7 +62,8 @@ Status allGatherAlone(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-Status allReduceAlone(const KernelSpec& spec, const KernelCall& call) {
+// The sum of one rank, and what it sends to itself.
+Status keepsItsOwn(const KernelSpec& spec, const KernelCall& call) {
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     const TensorView &x = call.inputs[i], &y = call.outputs[i];
     if (x.dtype == DType::kString) return wrongType(spec, x.dtype);
@@ -75,10 +76,11 @@ Status allReduceAlone(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> rankKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"stepscope", "AllGather", reading<1, allGatherAlone>},
-      {"stepscope", "AllReduce", reading<1, allReduceAlone>},
-      {"stepscope", "RankPart", reading<1, rankPart>},
-      {"stepscope", "ReduceScatter", reading<1, reduceScatterAlone>},
+      {"stepscope", "AllGather", reading<1, allGatherAlone>}, {"stepscope", "AllReduce", reading<1, keepsItsOwn>},
+      {"stepscope", "AllToAll", reading<1, keepsItsOwn>},     {"stepscope", "Broadcast", reading<1, keepsItsOwn>},
+      {"stepscope", "RankPart", reading<1, rankPart>},        {"stepscope", "Recv", reading<1, keepsItsOwn>},
+      {"stepscope", "Reduce", reading<1, keepsItsOwn>},       {"stepscope", "ReduceScatter", reading<1, reduceScatterAlone>},
+      {"stepscope", "Send", reading<1, keepsItsOwn>},
   };
   return kEntries;
 }

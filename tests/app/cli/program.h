@@ -17,14 +17,18 @@ struct Answer {
   std::string text;  // both streams
 };
 
-// `folder` takes the log.
-inline Answer run(const std::string& arguments, const std::filesystem::path& folder) {
+// `folder` takes the log; `launcher` starts the program.
+inline Answer runWith(const std::string& launcher, const std::string& arguments, const std::filesystem::path& folder) {
   const auto log = folder / "log.txt";
-  const int status = std::system(fmt::format("{} {} > {} 2>&1", SS_PROGRAM, arguments, log.string()).c_str());
+  const int status = std::system(fmt::format("{} {} {} > {} 2>&1", launcher, SS_PROGRAM, arguments, log.string()).c_str());
   std::ifstream file(log);
   std::ostringstream text;
   text << file.rdbuf();
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
+}
+
+inline Answer run(const std::string& arguments, const std::filesystem::path& folder) {
+  return runWith("", arguments, folder);
 }
 
 inline std::string contents(const std::filesystem::path& path) {

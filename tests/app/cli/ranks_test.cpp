@@ -13,6 +13,7 @@
 #include "engine/data/safetensors.h"
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
+#include "tests/support/rank_model.h"
 
 namespace stepscope::testing {
 namespace {
@@ -424,6 +425,53 @@ TEST(RanksOfTheProgram, AnInterruptEndsAllOfThemAfterTheSameStep) {
   };
   EXPECT_EQ(stepsOf(""), stepsOf("rank 1: "));
   EXPECT_FALSE(tensorsOf(state).empty());
+}
+
+// A file with Broadcast, Reduce, AllToAll, AllReduce and messages, of which each rank has its own input, against one process
+// that has both.
+TEST(RanksOfTheProgram, AModelWithCollectivesTrainsAsOneProcessThatHasAllInputs) {
+  const TemporaryFolder folder;
+  const RankModels models = writeRankModels(folder, 4);
+  const std::string here = folder.path().string() + "/";
+  const auto train = [&](const TestModel& model, const std::string& more) {
+    return fmt::format("train {} --data {} --loss {} --optimizer sgd --lr 0.3 --steps 4 --threads 1 {}",
+                       model.model.string(), model.data.string(), model.loss, more);
+  };
+  const Answer alone =
+      run(train(models.one, fmt::format("--freeze '{}' --dump-params {}alone", kRankModelFrozen, here)), folder.path());
+  ASSERT_EQ(alone.exitCode, 0) << alone.text;
+  const auto compare = [&](const Answer& together) {
+    ASSERT_EQ(together.exitCode, 0) << together.text;
+    const auto one = tensorsOf(folder.path() / "alone")["w"], two = tensorsOf(folder.path() / "together")["w"];
+    ASSERT_EQ(one.size(), 9U);
+    ASSERT_EQ(two.size(), 9U);
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 2e-6) << i;
+    const auto rows = eventsOf(together.text, "ranks");
+    ASSERT_EQ(rows.size(), 4U);
+    std::set<std::string> met;
+    for (const auto& row : rows[3]["ranks"]) {
+      std::int64_t sent = 0;
+      for (const auto& collective : row["collectives"]) {
+        met.insert(collective["node"]);
+        sent += collective["sent_bytes"].get<std::int64_t>();
+      }
+      EXPECT_EQ(row["planned_sent_bytes"], sent) << row.dump();
+    }
+    for (const char* node : {"b", "r", "a", "v", "u", "m", "constant"}) EXPECT_TRUE(met.contains(node)) << node;
+  };
+  const std::string together = "--json --dump-params " + here + "together ";
+  {
+    SCOPED_TRACE("local");
+    compare(run(train(models.ranks, together + "--distributed local --ranks 2"), folder.path()));
+  }
+  const Answer refused = run(train(models.ranks, ""), folder.path());
+  EXPECT_EQ(refused.exitCode, 1);
+  EXPECT_NE(refused.text.find("expected 0 to 0, as this run has 1 rank"), std::string::npos) << refused.text;
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+  SCOPED_TRACE("mpi");
+  std::filesystem::remove(folder.path() / "together");
+  compare(runWith("mpirun --allow-run-as-root --oversubscribe -n 2", train(models.ranks, together + "--distributed mpi"),
+                  folder.path()));
 }
 
 // mpirun itself ends what is left of a run, a moment after one of its processes has died.

@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 
+#include "engine/comm/collective_bytes.h"
 #include "engine/comm/socket_transport.h"
 #include "kernels/rank_part.h"
 #include "tests/engine/comm/rank_threads.h"
@@ -88,6 +90,84 @@ TEST_P(Collectives, OthersMoveWhatTheySay) {
       SS_TRY(is(part, 3, 3));
     }
     if (comm.total().count < 4) return invalid("not counted");
+    return {};
+  }));
+}
+
+template <typename T>
+void reducesToEveryRoot(int ranks) {
+  constexpr std::int64_t kCount = 1'300'003;  // more than a piece
+  const double sum = ranks * (ranks + 1) / 2.0;
+  expectAll(onRanks(ranks, [&](Communicator& comm) -> Status {
+    for (int root = 0; root < ranks; ++root) {
+      const Tensor mine = ofRank<T>(comm.rank(), root == 0 ? kCount : 5);
+      Tensor out(DTypeOf<T>::value, mine.dims());
+      const std::int64_t before = comm.total().sentBytes;
+      SS_TRY(comm.reduce({"r", 0}, mine.view(), comm.rank() == root ? out.view() : TensorView(), root));
+      const std::int64_t sent = comm.total().sentBytes - before, elements[] = {mine.elements()};
+      if (sent != collectiveSentBytes("Reduce", elements, mine.dtype(), comm.rank(), ranks, {.to = root}))
+        return invalid("sent " + std::to_string(sent));
+      for (std::int64_t i = 0; comm.rank() == root && i < mine.elements(); ++i)
+        if (at<T>(out, i) != sum * static_cast<double>(i % 7)) return invalid("element " + std::to_string(i));
+    }
+    return {};
+  }));
+}
+
+TEST_P(Collectives, ReduceAddsForOneRankAlone) {
+  reducesToEveryRoot<float>(GetParam());
+  reducesToEveryRoot<double>(GetParam());
+  reducesToEveryRoot<Float16>(GetParam());
+  reducesToEveryRoot<BFloat16>(GetParam());
+  reducesToEveryRoot<std::int32_t>(GetParam());
+  reducesToEveryRoot<std::uint8_t>(GetParam());
+}
+
+// Of what only moves, every type arrives bit by bit, and as many bytes are sent as plans say.
+TEST_P(Collectives, WhatMovesKeepsTheBitsOfEveryType) {
+  const int ranks = GetParam();
+  expectAll(onRanks(ranks, [&](Communicator& comm) -> Status {
+    for (int number = 1; number < 32; ++number) {
+      const auto dtype = dtypeFromOnnx(number);
+      if (!dtype || *dtype == DType::kUndefined || *dtype == DType::kString) continue;
+      const auto fill = [&](int rank) {
+        Tensor tensor(*dtype, {12 * ranks});
+        for (std::size_t i = 0; i < tensor.bytes(); ++i)
+          static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(7 * rank + static_cast<int>(i));
+        return tensor;
+      };
+      Tensor mine = fill(comm.rank()), turned(*dtype, {12 * ranks});
+      const std::int64_t elements[] = {12 * ranks};
+      const auto sends = [&](const char* op, CollectiveEnds ends, const std::function<Status()>& run) -> Status {
+        const std::int64_t before = comm.total().sentBytes;
+        SS_TRY(run());
+        const std::int64_t sent = comm.total().sentBytes - before;
+        if (sent == collectiveSentBytes(op, elements, *dtype, comm.rank(), ranks, ends)) return {};
+        return invalid(std::string(op) + " sent " + std::to_string(sent));
+      };
+      SS_TRY(sends("AllToAll", {}, [&] { return comm.allToAll({"turn", 0}, mine.view(), turned.view()); }));
+      const std::size_t part = mine.bytes() / static_cast<std::size_t>(ranks);
+      for (int r = 0; r < ranks; ++r)
+        if (std::memcmp(static_cast<const std::byte*>(turned.data()) + part * static_cast<std::size_t>(r),
+                        static_cast<const std::byte*>(fill(r).data()) + part * static_cast<std::size_t>(comm.rank()),
+                        part) != 0)
+          return invalid(std::string(dtypeName(*dtype)) + ": part of rank " + std::to_string(r));
+      if (ranks > 1) {
+        const int to = ranks - 1;
+        SS_TRY(sends("Recv", {0, to}, [&]() -> Status {
+          if (comm.rank() == 0) return comm.send({"pair", 0}, mine.view(), to);
+          return comm.rank() == to ? comm.receive({"pair", 0}, turned.view(), 0) : Status();
+        }));
+        if (comm.rank() == to && std::memcmp(turned.data(), fill(0).data(), mine.bytes()) != 0)
+          return invalid(std::string(dtypeName(*dtype)) + ": what was sent");
+      }
+      SS_TRY(sends("Broadcast", {.from = ranks - 1}, [&] {
+        const TensorView view = mine.view();
+        return comm.broadcast({"tell", 0}, std::span(&view, 1), ranks - 1);
+      }));
+      if (std::memcmp(mine.data(), fill(ranks - 1).data(), mine.bytes()) != 0)
+        return invalid(std::string(dtypeName(*dtype)) + ": what was told");
+    }
     return {};
   }));
 }
@@ -190,6 +270,9 @@ TEST(Communicator, RanksAtDifferentKindsStepsAndRootsAreFound) {
   found([](Communicator& comm, const TensorView& view) {
     return comm.broadcast({"x", 0}, std::span(&view, 1), comm.rank() == 0 ? 0 : 1);
   });
+  found([](Communicator& comm, const TensorView& view) {
+    return comm.reduce({"x", 0}, view, view, comm.rank() == 0 ? 0 : 1);
+  });
   // Wholes of other extents whose parts are as long.
   for (const bool gathers : {true, false})
     found([gathers](Communicator& comm, const TensorView&) {
@@ -198,6 +281,31 @@ TEST(Communicator, RanksAtDifferentKindsStepsAndRootsAreFound) {
       return gathers ? comm.allGather({"x", 0}, std::span(&partView, 1), std::span(&wholeView, 1))
                      : comm.reduceScatter({"x", 0}, std::span(&wholeView, 1), std::span(&partView, 1), true);
     });
+}
+
+// Both sides of a message find out, whichever of them it is that is elsewhere.
+TEST(Communicator, AMessageThatMeetsSomethingElseIsNamedOnBothRanks) {
+  for (const bool sends : {true, false})
+    for (const Status& answer : onRanks(2, [&](Communicator& comm) -> Status {
+           const Tensor tensor(DType::kF32, {6});
+           const TensorView view = tensor.view();
+           if (comm.rank() == 1) return comm.allReduce({"gradients", 2}, std::span(&view, 1), std::span(&view, 1), true);
+           return sends ? comm.send({"hand on", 2}, view, 1) : comm.receive({"hand on", 2}, view, 1);
+         })) {
+      ASSERT_FALSE(answer.has_value());
+      EXPECT_EQ(answer.error().code, ErrorCode::kInvalidArgument);
+      for (const char* part : {sends ? "rank 0 at Send 0 'hand on' of step 2" : "rank 0 at Recv 0 'hand on' of step 2",
+                               "rank 1 at AllReduce 0 'gradients' of step 2: float32 [6]"})
+        EXPECT_NE(answer.error().message.find(part), std::string::npos) << answer.error().message;
+    }
+  for (const Status& answer : onRanks(2, [&](Communicator& comm) -> Status {
+         const Tensor tensor(DType::kF32, {comm.rank() == 0 ? 6 : 8});
+         return comm.rank() == 0 ? comm.send({"x", 0}, tensor.view(), 1) : comm.receive({"x", 0}, tensor.view(), 0);
+       })) {
+    ASSERT_FALSE(answer.has_value());
+    for (const char* part : {"float32 [6]", "float32 [8]"})
+      EXPECT_NE(answer.error().message.find(part), std::string::npos) << answer.error().message;
+  }
 }
 
 TEST(Communicator, ARankThatEndsIsNamedWithItsReason) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/rank_model.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -44,6 +45,22 @@ TEST(RankCapacity, PartsTakeLessTheMoreRanksThereAre) {
     EXPECT_LT(parts[i].stateBytes, all[i].stateBytes);
     if (i > 0) EXPECT_LT(parts[i].stateBytes, parts[i - 1].stateBytes);
   }
+}
+
+// Of six numbers each: AllToAll, what rank 0 tells and sends, two AllReduce, and what goes back; then the gradient of nine.
+TEST(RankCapacity, WhatTheModelSendsItselfCounts) {
+  const testing::TemporaryFolder folder;
+  const testing::RankModels models = testing::writeRankModels(folder, 1);
+  const auto session = testing::openedSession(models.ranks, {{"optimizer", "sgd"}});
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  const auto points = (*session)->lab().rankCapacity(network(1000, 1e9, 1), {2}, "", "");
+  ASSERT_TRUE(points.has_value()) << points.error().message;
+  EXPECT_EQ(points->front().collectives, 14);
+  EXPECT_EQ(points->front().sentBytes, (12 + 24 + 24 + 24) + (24 + 24 + 12 + 24 + 24) + 36);
+  EXPECT_EQ(points->front().levelBytes.back(), points->front().sentBytes);
+  const auto one = (*session)->lab().rankCapacity(network(1000, 1e9), {1}, "", "");
+  ASSERT_FALSE(one.has_value());
+  EXPECT_NE(one.error().message.find("expected 0 to 0"), std::string::npos) << one.error().message;
 }
 
 // A rank sends as much of gradients with parts as without; every micro step, where it keeps parts of gradients.

@@ -384,6 +384,17 @@ void addOptimizers(std::vector<OpExample>& all) {
   Attributes parts = rank(1, 3);
   parts.set("extents", std::vector<std::int64_t>{2, 3, 4, 1, 5, 0});
   update("AllGather_of_parts", "AllGather", {In::random({4}), In::random({2}), In::random({1})}, 3, parts);
+  update("Broadcast", "Broadcast", {tensor}, 1, {{"root", std::int64_t{0}}});
+  update("Broadcast_bool", "Broadcast", {In::integers({5}, 0, 1, DType::kBool)}, 1);
+  update("Reduce", "Reduce", {tensor}, 1);
+  update("Reduce_int64", "Reduce", {In::integers({5}, -9, 9)}, 1);
+  update("AllToAll", "AllToAll", {tensor}, 1);
+  const Attributes ends{{"from", std::int64_t{0}}, {"to", std::int64_t{0}}, {"tag", std::int64_t{3}}};
+  update("Send", "Send", {tensor}, 1, ends);
+  update("Recv", "Recv", {tensor}, 1, ends);
+  Attributes said = ends;
+  said.set("shape", std::vector<std::int64_t>{3, -1});
+  update("Recv_shape", "Recv", {tensor}, 1, said);
   update("SquareSum", "SquareSum", {tensor}, 1);
 }
 
