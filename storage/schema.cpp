@@ -685,7 +685,9 @@ Table rankCollectivesTable() {
 
 Table rankSpansTable() {
   return {"rank_spans",
-          "Begin and end of every instruction of a step on the ranks from 1 on, packed; those of rank 0 are in step_spans.",
+          "Begin and end of every instruction of a step on the ranks from 1 on, packed; those of rank 0 are in step_spans. "
+          "Inside "
+          "Stepscope, read the table `spans_of_ranks` instead.",
           {{"step_id", kInt, "steps.id"},
            {"rank", kInt, "number of the process"},
            {"run", kInt, "runs.id"},

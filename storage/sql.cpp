@@ -97,7 +97,7 @@ bool hasMore(sqlite3* db, const char* tail) {
 Result<SqlResult> runSql(const Project& project, const std::string& sql, const SqlLimits& limits,
                          const std::atomic<bool>* cancel) {
   sqlite3* db = project.connection().handle();
-  SS_STORE_TRY(registerSpansTable(project.connection()));
+  SS_STORE_TRY(registerSpansTables(project.connection()));
   const Clock::time_point begin = Clock::now();
   Watch watch{begin + limits.time, cancel, sqlite3_memory_used() + static_cast<sqlite3_int64>(limits.memory)};
   const Guard guard(db, watch);

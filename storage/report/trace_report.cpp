@@ -8,6 +8,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "storage/bounded.h"
+#include "storage/rank_steps.h"
 #include "storage/report/trace_device.h"
 #include "storage/report/trace_writer.h"
 #include "storage/sqlite.h"
@@ -17,7 +19,7 @@ namespace stepscope::storage {
 namespace {
 
 constexpr std::int64_t kMaxSpans = 400'000;
-constexpr int kStartUpThread = 1000, kRankThread = 2000;
+constexpr int kStartUpThread = 1000, kRankThread = 2000, kRankRows = 100;
 
 // Whether row 1 + n of the spans is stream n of a device (engine/exec/device_times.h).
 bool hasStreams(const ReportData& data) {
@@ -174,36 +176,78 @@ class StepTracer {
   std::int64_t eventIndex_ = 0, flowId_ = 0, correlation_ = 0;
 };
 
-// A rank per pair of rows, on the clock of rank 0: its steps, and in them its collectives.
-Status writeRanks(const Project& project, const ReportData& data, const StepRow& step, TraceWriter& trace,
-                  std::set<int>& known) {
-  SS_STORE_ASSIGN(const std::vector<RankStep> ranks, readRankSteps(project, data.run.id, step.step, step.step));
-  for (const RankStep& rank : ranks) {
-    const int thread = kRankThread + 2 * rank.rank;
-    if (known.insert(rank.rank).second)
-      for (const int row : {thread, thread + 1}) {
-        trace.metadata("thread_name", row,
-                       fmt::format(R"("name": "rank {}{}")", rank.rank, row > thread ? ": collectives" : ""));
-        trace.metadata("thread_sort_index", row, fmt::format(R"("sort_index": {})", row));
+// Each rank has rows of its own, on the clock of rank 0: its steps, and in them its instructions; its collectives; then its
+// other threads or streams. The instructions of rank 0 stand in the first rows of the trace.
+class RankTracer {
+ public:
+  RankTracer(const ReportData& data, TraceWriter& trace) : data_(data), trace_(trace) {}
+
+  std::size_t ranks() const { return known_.size(); }
+
+  Status write(const Project& project, const StepRow& step) {
+    SS_STORE_ASSIGN(const snapshot::StepRanks ranks, readRanksOf(project, step.id));
+    const bool known = !data_.timing.instructions.empty() && step.plan == data_.timing.instructions.front().plan;
+    for (const snapshot::RankStep& rank : ranks.ranks()) {
+      if (rank.begin_ns() <= 0) continue;  // a file of a version that does not say when
+      const int row = kRankThread + kRankRows * rank.rank();
+      if (known_.insert(rank.rank()).second) {
+        name(row, fmt::format("rank {}", rank.rank()));
+        name(row + 1, fmt::format("rank {}: collectives", rank.rank()));
       }
-    trace.complete("user_annotation", fmt::format("rank {}: step {}", rank.rank, rank.step), thread, rank.beginNs, rank.ns,
-                   fmt::format(R"("exposed ns": {}, "sent bytes": {})", rank.exposedNs, rank.sentBytes));
-    for (const RankCollective& c : rank.collectives) {
-      trace.complete("collective", "wait: " + c.node, thread + 1, c.beginNs, c.waitNs,
-                     fmt::format(R"("rank": {}, "step": {}, "exposed ns": {})", rank.rank, rank.step, c.exposedNs));
-      trace.complete("collective", c.node, thread + 1, c.beginNs + c.waitNs, c.moveNs,
-                     fmt::format(R"("rank": {}, "step": {}, "sent bytes": {})", rank.rank, rank.step, c.sentBytes));
+      trace_.complete("user_annotation", fmt::format("rank {}: step {}", rank.rank(), step.step), row, rank.begin_ns(),
+                      rank.ns(), fmt::format(R"("exposed ns": {}, "sent bytes": {})", rank.exposed_ns(), rank.sent_bytes()));
+      for (const snapshot::InstructionSpan& span : rank.spans()) writeSpan(span, rank.rank(), step, row, known);
+      for (const snapshot::RankCollective& c : rank.collectives()) writeCollective(c, rank.rank(), step, row + 1);
     }
+    return {};
   }
-  return {};
-}
+
+ private:
+  void name(int row, const std::string& text) {
+    trace_.metadata("thread_name", row, fmt::format(R"("name": "{}")", text));
+    trace_.metadata("thread_sort_index", row, fmt::format(R"("sort_index": {})", row));
+  }
+
+  void writeSpan(const snapshot::InstructionSpan& span, int rank, const StepRow& step, int row, bool known) {
+    const int thread = std::clamp(span.thread(), 0, kRankRows - 3);
+    const int own = thread == 0 ? row : row + 1 + thread;
+    if (thread > 0 && threads_.insert(own).second)
+      name(own, fmt::format("rank {}: {} {}", rank, hasStreams(data_) ? "stream" : "worker thread",
+                            hasStreams(data_) ? thread - 1 : thread));
+    const std::int64_t ns = boundedSize(saturatingAdd(span.end_ns(), -bounded(span.begin_ns())));
+    const auto& rows = data_.timing.instructions;
+    const auto at = static_cast<std::size_t>(span.instruction());
+    std::string arguments = fmt::format(R"("rank": {}, "step": {}, "instruction": {}, "node": {})", rank, step.step,
+                                        span.instruction(), span.node());
+    if (!known || span.instruction() < 0 || at >= rows.size())
+      return trace_.complete("cpu_op", fmt::format("instruction {}", span.instruction()), own, span.begin_ns(), ns,
+                             arguments);
+    const InstructionTime& told = rows[at];
+    arguments += fmt::format(R"(, "label": {}, "phase": {}, "module": {}, "kernel": {})", quoted(told.label),
+                             quoted(told.phase), quoted(told.modulePath), quoted(told.implementation));
+    trace_.complete("cpu_op", told.op, own, span.begin_ns(), ns, arguments);
+  }
+
+  void writeCollective(const snapshot::RankCollective& c, int rank, const StepRow& step, int row) {
+    trace_.complete("collective", "wait: " + c.node(), row, c.begin_ns(), c.wait_ns(),
+                    fmt::format(R"("rank": {}, "step": {}, "exposed ns": {})", rank, step.step, c.exposed_ns()));
+    trace_.complete("collective", c.node(), row, saturatingAdd(c.begin_ns(), c.wait_ns()), c.move_ns(),
+                    fmt::format(R"("rank": {}, "step": {}, "sent bytes": {})", rank, step.step, c.sent_bytes()));
+  }
+
+  const ReportData& data_;
+  TraceWriter& trace_;
+  std::set<int> known_, threads_;  // ranks; rows
+};
 
 }  // namespace
 
 Result<std::string> traceReport(const Project& project, const ReportData& data) {
   SS_STORE_ASSIGN(const auto forward, readForwardNodes(project, data.run.id));
   SS_STORE_ASSIGN(const std::vector<StepRow> steps, readSteps(project, data.run.id, true));
-  const std::int64_t perStep = std::max<std::int64_t>(1, static_cast<std::int64_t>(data.timing.instructions.size()));
+  const auto processes = static_cast<std::int64_t>(std::max<std::size_t>(1, data.ranks.ranks.size()));
+  const std::int64_t perStep =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(data.timing.instructions.size()) * processes);
   const std::size_t kept =
       std::min<std::size_t>(steps.size(), static_cast<std::size_t>(std::max<std::int64_t>(1, kMaxSpans / perStep)));
   const std::size_t first = steps.size() - kept;
@@ -212,7 +256,7 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   for (const PhaseRow& phase : data.phases) base = std::min(base == 0 ? phase.beginNs : base, phase.beginNs);
   TraceWriter trace(base);
   int threads = 1;
-  std::set<int> ranks;
+  RankTracer ranks(data, trace);
   const std::vector<std::string> operands = readOperands(project, data);
   StepTracer tracer(data, forward, operands, trace);
   writeStartUp(data, trace);
@@ -221,7 +265,7 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
     for (const Span& span : spans) threads = std::max(threads, std::min(span.thread, 998) + 1);
     SS_STORE_ASSIGN(const snapshot::DeviceWork work, readDeviceWork(project, steps[i].id));
     tracer.write(steps[i], spans, work);
-    SS_STORE_TRY(writeRanks(project, data, steps[i], trace, ranks));
+    SS_STORE_TRY(ranks.write(project, steps[i]));
   }
   trace.metadata("process_name", 0, fmt::format(R"("name": {})", quoted("stepscope " + data.model)));
   if (const std::string mark = weightsMark(data.run.weights); !mark.empty())
@@ -243,7 +287,7 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
       " \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": {},\n \"traceName\": {},\n \"otherData\": {{\"program\": "
       "\"stepscope\", "
       "\"run\": {}, \"weights\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [{}\n ]\n}}\n",
-      std::max<std::size_t>(1, ranks.size()), base, quoted(data.model + ".trace.json"), data.run.id,
+      std::max<std::size_t>(1, ranks.ranks()), base, quoted(data.model + ".trace.json"), data.run.id,
       quoted(data.run.weights), first, trace.take());
 }
 

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "storage/recorder.h"
 #include "storage/report/report.h"
 #include "storage/span_codec.h"
+#include "storage/sql.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -137,6 +139,30 @@ TEST(RankSteps, BringTheTimesOfEachRankOnOneClock) {
   EXPECT_EQ(span.node(), 12);
   EXPECT_EQ(span.begin_ns(), 6'000'000 + 7'000 + 2'000) << "as long behind its step's begin, on the clock of rank 0";
   EXPECT_EQ(span.end_ns() - span.begin_ns(), 650);
+  using Row = std::vector<std::int64_t>;
+  const auto rowsOf = [&](const char* sql) {
+    std::vector<Row> rows;
+    const auto answer = runSql(project, sql);
+    EXPECT_TRUE(answer) << answer.error().message;
+    if (!answer) return rows;
+    for (const auto& cells : answer->rows) {
+      Row& row = rows.emplace_back();
+      for (const SqlCell& cell : cells) row.push_back(std::get<std::int64_t>(cell));
+    }
+    return rows;
+  };
+  EXPECT_EQ(rowsOf("SELECT rank, count(*), min(begin_ns), max(instruction), max(node), max(ns), max(thread) FROM "
+                   "spans_of_ranks WHERE step_id = 2 GROUP BY rank ORDER BY rank"),
+            (std::vector<Row>{{0, 4, 6'000'000, 3, 13, 600, 0}, {1, 4, 6'007'000, 3, 13, 650, 0}}));
+  EXPECT_EQ(rowsOf("SELECT count(*), (SELECT count(*) FROM spans) FROM spans_of_ranks"), (std::vector<Row>{{16, 8}}));
+  ASSERT_TRUE(writeReport(project, 1, folder / "r.trace.json"));
+  std::ifstream file(folder / "r.trace.json");
+  const auto trace = nlohmann::json::parse(file);
+  std::vector<double> begins;
+  for (const auto& event : trace["traceEvents"])
+    if (event.value("cat", "") == "cpu_op" && event["args"].value("rank", 0) == 1 && event["args"]["step"] == 1)
+      begins.push_back(event["ts"].get<double>() + trace["baseTimeNanoseconds"].get<double>() / 1000);
+  EXPECT_EQ(begins, (std::vector<double>{6007, 6008, 6009, 6010}));
   const auto without = readRanksOf(project, 3);
   ASSERT_TRUE(without);
   EXPECT_EQ(without->ranks(1).spans_size(), 0);

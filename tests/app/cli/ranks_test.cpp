@@ -298,6 +298,24 @@ TEST(RanksOfTheProgram, AProjectSaysWhenEachRankDidWhat) {
       moved[event["args"]["step"].dump() + event["name"].get<std::string>()][rank] = {begin,
                                                                                       begin + event["dur"].get<double>()};
     }
+  // The instructions of each rank lie in its steps.
+  std::map<std::pair<int, int>, std::pair<double, double>> steps;  // by row and step
+  std::map<int, int> counts;                                       // by rank
+  for (const auto& event : trace["traceEvents"])
+    if (const std::string name = event["name"]; name.starts_with("rank ") && event["ph"] == "X")
+      steps[{event["tid"], std::stoi(name.substr(name.find("step ") + 5))}] = {
+          event["ts"], event["ts"].get<double>() + event["dur"].get<double>()};
+  for (const auto& event : trace["traceEvents"]) {
+    if (event.value("cat", "") != "cpu_op" || !event["args"].contains("rank")) continue;
+    ++counts[event["args"]["rank"]];
+    EXPECT_TRUE(event["args"].contains("label")) << event.dump();
+    const auto step = steps.find({event["tid"], event["args"]["step"]});
+    ASSERT_NE(step, steps.end()) << event.dump();
+    EXPECT_GE(event["ts"].get<double>(), step->second.first) << event.dump();
+    EXPECT_LE(event["ts"].get<double>() + event["dur"].get<double>(), step->second.second + 1) << event.dump();
+  }
+  EXPECT_GT(counts[1], 0);
+  EXPECT_EQ(counts[1], counts[2]);
   EXPECT_GE(moved.size(), 8U);
   for (const auto& [what, ranks] : moved) EXPECT_EQ(ranks.size(), 3U) << what;
 }
