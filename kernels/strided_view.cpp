@@ -101,7 +101,7 @@ std::string StridedView::text() const {
 std::string_view viewAttributeOf(std::string_view domain, std::string_view op, std::size_t input) {
   constexpr std::string_view kProduct[] = {"viewA", "viewB"}, kAttention[] = {"viewQ", "viewK", "viewV"};
   if (domain != "stepscope") return {};
-  if (op == "Product") return input < 2 ? kProduct[input] : std::string_view();
+  if (op == "Product" || op == "EpilogueProduct") return input < 2 ? kProduct[input] : std::string_view();
   if (op == "FusedAttention") return input < 3 ? kAttention[input] : std::string_view();
   if (op == "FusedAttentionGrad") return input >= 2 && input < 5 ? kAttention[input - 2] : std::string_view();
   return {};

@@ -100,7 +100,8 @@ class TokenRows {
       const auto isOfBatch = [&](ValueId in) {
         return in && (graph.value(in).role == ValueRole::kInput || ofBatch.contains(in));
       };
-      const bool product = among(node.op, {"MatMul", "BatchedMatMul", "Product", "FusedMatMul", "Einsum", "EinsumGrad"});
+      const bool product =
+          among(node.op, {"MatMul", "BatchedMatMul", "Product", "EpilogueProduct", "FusedMatMul", "Einsum", "EinsumGrad"});
       const bool pairs = product ? isOfBatch(node.input(0)) && isOfBatch(node.input(1)) && !ofPairs(node.input(0)) &&
                                        !ofPairs(node.input(1))
                                  : std::ranges::any_of(node.inputs, [&](ValueId in) { return ofPairs(in); });

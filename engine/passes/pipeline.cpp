@@ -37,6 +37,7 @@
 #include "engine/passes/infer_types.h"
 #include "engine/passes/inline_calls.h"
 #include "engine/passes/keep_low_weights.h"
+#include "engine/passes/library_epilogues.h"
 #include "engine/passes/lower_attention.h"
 #include "engine/passes/lower_einsum.h"
 #include "engine/passes/lower_if.h"
@@ -179,6 +180,8 @@ PassList specialising() {
            keepLowWeights},
           {"strided_views", "lets matrix products and attention read slices, splits and transposes where they lie",
            stridedViews},
+          {"library_epilogues", "lets products on a GPU apply Gelu and its slope, and add up the gradient of a bias",
+           libraryEpilogues},
           {"fuse_pointwise", "runs chains of elementwise nodes, and the sum that one ends in, in one pass over memory",
            fusePointwise},
           {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},

@@ -24,6 +24,21 @@ bool placeOfC(const KernelSpec& spec, const MatMulShape& s, LibraryForm& form) {
   return beta == 1 && elementCount(c) == s.n && !c.empty() && c.back() == s.n;
 }
 
+// What EpilogueProduct reads and writes besides the operands of a product.
+void addEpilogue(const KernelSpec& spec, LibraryForm& form) {
+  const std::string activation = spec.attrs.text("activation", ""), sums = spec.attrs.text("sums", "");
+  if (activation == "Gelu") {
+    form.product.after = AfterProduct::kGelu;
+    if (spec.outputPresent(1)) form.beforeOutput = 1;
+  } else if (activation == "GeluGrad") {
+    form.product.after = AfterProduct::kGeluSlope;
+    form.beforeInput = 3;
+  }
+  if (sums.empty()) return;
+  form.product.sumsOf = sums == "a" ? OperandSums::kOfA : OperandSums::kOfB;
+  form.sums = 1;
+}
+
 class LowProduct final : public Kernel {
  public:
   LowProduct(LibraryForm form, std::unique_ptr<Kernel> converted)
@@ -58,14 +73,17 @@ std::optional<LibraryForm> libraryForm(const KernelSpec& spec) {
   p.m = s.m, p.n = s.n, p.k = s.k;
   p.aRow = s.aRow, p.aColumn = s.aColumn, p.bRow = s.bRow, p.bColumn = s.bColumn, p.yRow = s.yRow, p.yColumn = s.yColumn;
   p.alpha = spec.attrs.real("alpha", 1.0F);
-  p.relu = spec.attrs.text("activation", "") == "Relu";
+  if (spec.op == "EpilogueProduct")
+    addEpilogue(spec, form);
+  else if (spec.attrs.text("activation", "") == "Relu")
+    p.after = AfterProduct::kRelu;
   p.tf32 = p.dtype == DType::kF32 && spec.attrs.integer("tf32", 0) != 0;
   if (spec.inputPresent(2)) {
     form.bias = 2;
     if (spec.op == "Gemm" ? !placeOfC(spec, s, form) : elementCount(spec.inputs[2].dims) != s.n) return std::nullopt;
     if (form.addend == 2) form.bias = -1;
   }
-  if (spec.inputPresent(3)) {
+  if (spec.inputPresent(3) && form.beforeInput < 0) {
     form.addend = 3;
     p.beta = 1;
   }
@@ -86,9 +104,12 @@ std::optional<LibraryForm> libraryForm(const KernelSpec& spec) {
     if (!aligned(at.a) || !aligned(at.b) || !aligned(at.y)) return std::nullopt;
     form.calls.push_back(at);
   }
-  // Whether a bias is read is known already; its address is not.
+  // What is read and written besides is known already; its addresses are not.
   LibraryProduct probe = p;
   probe.bias = form.bias >= 0 ? &probe : nullptr;
+  probe.addend = form.addend >= 0 ? &probe : nullptr;
+  probe.before = form.beforeInput >= 0 || form.beforeOutput >= 0 ? &probe : nullptr;
+  probe.sums = form.sums >= 0 ? &probe : nullptr;
   if (!isLibraryProduct(probe)) return std::nullopt;
   return form;
 }
@@ -108,6 +129,9 @@ Result<bool> runByLibrary(const LibraryForm& form, const KernelCall& call) {
     p.y = const_cast<void*>(from(call.outputs[0].data, at.y));
     if (form.bias >= 0) p.bias = call.inputs[static_cast<std::size_t>(form.bias)].data;
     if (form.addend >= 0) p.addend = from(call.inputs[static_cast<std::size_t>(form.addend)].data, at.y);
+    if (form.beforeInput >= 0) p.before = call.inputs[static_cast<std::size_t>(form.beforeInput)].data;
+    if (form.beforeOutput >= 0) p.before = call.outputs[static_cast<std::size_t>(form.beforeOutput)].data;
+    if (form.sums >= 0) p.sums = call.outputs[static_cast<std::size_t>(form.sums)].data;
     p.stream = call.stream;
     SS_ASSIGN(const bool done, library->product(p));
     if (!done && any) return fail(ErrorCode::kInternal, "the library for products took a part of a product");

@@ -16,10 +16,11 @@ struct LibraryForm {
   };
   std::vector<Offsets> calls;  // one per stretch of evenly spaced batches
   int bias = -1, addend = -1;  // inputs; -1: none
+  int beforeInput = -1, beforeOutput = -1, sums = -1;
 };
 
-// Of MatMul, FusedMatMul, BatchedMatMul, Product and Gemm. None: operands of several types, strides that no library reads,
-// or too many calls.
+// Of MatMul, FusedMatMul, BatchedMatMul, Product, EpilogueProduct and Gemm. None: operands of several types, strides that no
+// library reads, or too many calls.
 std::optional<LibraryForm> libraryForm(const KernelSpec& spec);
 
 // Whether a library of the device has put all of it on the stream of the call; else nothing was put there.

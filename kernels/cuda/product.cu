@@ -3,6 +3,7 @@
 // that; sums are float32 over k in its order, so the bits depend on nothing else. Where the device has a library for
 // products (cuBLASLt), that computes them, low types as they are.
 #include "kernels/converted_kernel.h"
+#include "kernels/cuda/epilogue_product.h"
 #include "kernels/cuda/library_form.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
@@ -156,6 +157,11 @@ Result<std::unique_ptr<Kernel>> makeGemm(const KernelSpec& spec) {
     if (c.size() > 1 && c[0] != 1) cRow = c[1];
   }
   return makeOf(spec, spec.attrs.real("beta", 1.0F), cRow, cColumn);
+}
+
+// a, b, bias? [columns], x? [as y] → y, before? [as y] or sums? [rows of a, or columns of b]
+Result<std::unique_ptr<Kernel>> makeEpilogueProduct(const KernelSpec& spec) {
+  return makeProductWithEpilogue(spec, {makeProduct, makeElementwise, makeReduce});
 }
 
 }  // namespace stepscope::cuda

@@ -19,10 +19,26 @@ using LtPreference = void*;  // cublasLtMatmulPreference_t
 enum : int { kLtF32 = 0, kLtF16 = 2, kLtBF16 = 14 };     // cudaDataType
 enum : int { kLtComputeF32 = 68, kLtComputeTf32 = 77 };  // cublasComputeType_t: 32F, 32F_FAST_TF32
 enum : std::int32_t { kLtPlain = 0, kLtTransposed = 1 };
-enum : std::uint32_t { kLtDefault = 1, kLtRelu = 2, kLtBias = 4 };                 // cublasLtEpilogue_t, bits
-enum : int { kLtTransA = 3, kLtTransB = 4, kLtEpilogue = 7, kLtBiasPointer = 8 };  // of a matmul
-enum : int { kLtBatchCount = 5, kLtBatchStride = 6 };                              // of a layout
-enum : int {                                                                       // of a preference
+enum : std::uint32_t {  // cublasLtEpilogue_t: bits, of which kLtGeluSlope comes with kLtAux, and the sums of A and B alone
+  kLtDefault = 1,
+  kLtRelu = 2,
+  kLtBias = 4,
+  kLtGelu = 32,
+  kLtGeluSlope = 64,
+  kLtAux = 128,
+  kLtSumsOfA = 256,
+  kLtSumsOfB = 512,
+};
+enum : int {  // of a matmul
+  kLtTransA = 3,
+  kLtTransB = 4,
+  kLtEpilogue = 7,
+  kLtBiasPointer = 8,
+  kLtAuxPointer = 11,
+  kLtAuxLeading = 12,
+};
+enum : int { kLtBatchCount = 5, kLtBatchStride = 6 };  // of a layout
+enum : int {                                           // of a preference
   kLtWorkspaceBytes = 1,
   kLtAlignmentA = 5,
   kLtAlignmentB = 6,

@@ -20,7 +20,8 @@ int typeOf(DType dtype) { return dtype == DType::kF16 ? kLtF16 : dtype == DType:
 // The library chooses by alignment too: operands that begin elsewhere are another case.
 bool isAligned(const LibraryProduct& p) {
   std::uintptr_t all = 0;
-  for (const void* place : {p.a, p.b, p.addend, p.bias, static_cast<const void*>(p.y)})
+  for (const void* place : {p.a, p.b, p.addend, p.bias, static_cast<const void*>(p.before), static_cast<const void*>(p.sums),
+                            static_cast<const void*>(p.y)})
     all |= reinterpret_cast<std::uintptr_t>(place);
   return all % kAlignment == 0;
 }
@@ -41,7 +42,9 @@ std::vector<std::int64_t> keyOf(const LibraryProduct& p) {
           p.bBatch,
           p.yBatch,
           p.bias ? 1 : 0,
-          p.relu ? 1 : 0,
+          p.before ? 1 : 0,
+          static_cast<std::int64_t>(p.after),
+          static_cast<std::int64_t>(p.sumsOf),
           p.tf32 ? 1 : 0};
 }
 
@@ -55,6 +58,17 @@ Stored stored(std::int64_t rows, std::int64_t columns, std::int64_t rowStride, s
   return {columns, rows, rowStride, true};
 }
 
+// `transposed`: b is the library's first operand, a its second.
+std::uint32_t epilogueOf(const LibraryProduct& p, bool transposed) {
+  if (p.sums) return (p.sumsOf == OperandSums::kOfB) == transposed ? kLtSumsOfA : kLtSumsOfB;
+  const std::uint32_t after = p.after == AfterProduct::kRelu        ? kLtRelu
+                              : p.after == AfterProduct::kGelu      ? kLtGelu
+                              : p.after == AfterProduct::kGeluSlope ? kLtGeluSlope
+                                                                    : 0U,
+                      bits = after | (p.before ? kLtAux : 0U) | (p.bias ? kLtBias : 0U);
+  return bits == 0 ? kLtDefault : bits;
+}
+
 }  // namespace
 
 CublasProducts::~CublasProducts() {
@@ -64,6 +78,16 @@ CublasProducts::~CublasProducts() {
     if (one.matmul) library_->matmulDestroy(one.matmul);
   }
   if (handle_) library_->destroy(handle_);
+}
+
+// Where the library finds what an epilogue reads and writes besides the result. It looks at their alignment when it is asked
+// for an algorithm too.
+Status CublasProducts::setPlaces(const LibraryProduct& p, Prepared& made) {
+  const void* const line = p.sums ? p.sums : p.bias;
+  if (line) SS_TRY(check(library_->matmulSet(made.matmul, kLtBiasPointer, &line, sizeof(line)), "the bias"));
+  if (p.before)
+    SS_TRY(check(library_->matmulSet(made.matmul, kLtAuxPointer, &p.before, sizeof(p.before)), "what Gelu is applied to"));
+  return {};
 }
 
 Status CublasProducts::make(const LibraryProduct& p, Prepared& made) {
@@ -91,9 +115,11 @@ Status CublasProducts::make(const LibraryProduct& p, Prepared& made) {
                      transB = right.transposed ? kLtTransposed : kLtPlain;
   SS_TRY(check(lt.matmulSet(made.matmul, kLtTransA, &transA, sizeof(transA)), "a transposition"));
   SS_TRY(check(lt.matmulSet(made.matmul, kLtTransB, &transB, sizeof(transB)), "a transposition"));
-  const std::uint32_t bits = (p.relu ? kLtRelu : 0U) | (p.bias ? kLtBias : 0U), epilogue = bits == 0 ? kLtDefault : bits;
+  const std::uint32_t epilogue = epilogueOf(p, made.transposedResult);
   SS_TRY(check(lt.matmulSet(made.matmul, kLtEpilogue, &epilogue, sizeof(epilogue)), "what follows the product"));
-  if (p.bias) SS_TRY(check(lt.matmulSet(made.matmul, kLtBiasPointer, &p.bias, sizeof(p.bias)), "the bias"));
+  if (p.before)
+    SS_TRY(check(lt.matmulSet(made.matmul, kLtAuxLeading, &result.leading, sizeof(result.leading)), "rows before Gelu"));
+  SS_TRY(setPlaces(p, made));
   LtPreference preference = nullptr;
   SS_TRY(check(lt.preferenceCreate(&preference), "a preference"));
   const std::uint64_t workspace = 0;
@@ -133,8 +159,7 @@ bool CublasProducts::takes(const LibraryProduct& product) {
 
 Result<bool> CublasProducts::run(const LibraryProduct& product, CuStream stream) {
   Prepared& ready = prepared(product);
-  if (product.bias)
-    SS_TRY(check(library_->matmulSet(ready.matmul, kLtBiasPointer, &product.bias, sizeof(product.bias)), "the bias"));
+  SS_TRY(setPlaces(product, ready));
   const float beta = product.addend ? product.beta : 0.0F;
   const void* const first = ready.transposedResult ? product.b : product.a;
   const void* const second = ready.transposedResult ? product.a : product.b;

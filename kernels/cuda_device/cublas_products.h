@@ -38,6 +38,7 @@ class CublasProducts {
   };
   Prepared& prepared(const LibraryProduct& product);
   Status make(const LibraryProduct& product, Prepared& made);
+  Status setPlaces(const LibraryProduct& product, Prepared& made);
 
   const CublasLt* library_ = nullptr;
   LtHandle handle_ = nullptr;

@@ -33,7 +33,16 @@ struct Form {
   Attributes attrs;
   Dims a, b, c, addend, y;  // empty: absent
   int calls = 1;            // of the library; 0: it is our own tiles
+  Dims second = {};         // result 1
 };
+
+Attributes gelu(float alpha = 1) { return {{"activation", std::string("Gelu")}, {"alpha", alpha}}; }
+// Of the product of a's columns, as the gradient of a weight is; permY: how it is stored.
+Attributes sums(const char* of, const Dims& permY = {}) {
+  Attributes attrs{{"sums", std::string(of)}, {"permA", Dims{1, 0}}};
+  if (!permY.empty()) attrs.set("permY", permY);
+  return attrs;
+}
 
 std::vector<Form> forms() {
   return {
@@ -71,6 +80,54 @@ std::vector<Form> forms() {
        {},
        {},
        {16, 24}},
+      {"Gelu", "stepscope", "EpilogueProduct", gelu(), {24, 40}, {40, 16}, {16}, {}, {24, 16}, 1, {24, 16}},
+      {"GeluOfRows", "stepscope", "EpilogueProduct", gelu(), {3, 8, 40}, {40, 16}, {}, {}, {3, 8, 16}, 1, {3, 8, 16}},
+      {"GeluAlone", "stepscope", "EpilogueProduct", gelu(0.5F), {24, 40}, {40, 16}, {16}, {}, {24, 16}},
+      {"GeluOfOddRows", "stepscope", "EpilogueProduct", gelu(), {24, 40}, {40, 12}, {}, {}, {24, 12}, 1, {24, 12}},
+      {"Slope",
+       "stepscope",
+       "EpilogueProduct",
+       {{"activation", std::string("GeluGrad")}, {"permB", Dims{1, 0}}},
+       {24, 40},
+       {16, 40},
+       {},
+       {24, 16},
+       {24, 16}},
+      {"SumsOfB", "stepscope", "EpilogueProduct", sums("b"), {40, 24}, {40, 16}, {}, {}, {24, 16}, 1, {16}},
+      {"SumsOfA", "stepscope", "EpilogueProduct", sums("a"), {40, 24}, {40, 16}, {}, {}, {24, 16}, 1, {24}},
+      {"SumsOfATransposed",
+       "stepscope",
+       "EpilogueProduct",
+       sums("a", Dims{1, 0}),
+       {40, 24},
+       {40, 16},
+       {},
+       {},
+       {16, 24},
+       1,
+       {24}},
+      {"SumsOfBTransposed",
+       "stepscope",
+       "EpilogueProduct",
+       sums("b", Dims{1, 0}),
+       {40, 24},
+       {40, 16},
+       {},
+       {},
+       {16, 24},
+       1,
+       {16}},
+      {"SumsOfBStoredByColumns",
+       "stepscope",
+       "EpilogueProduct",
+       {{"sums", std::string("b")}, {"permB", Dims{1, 0}}},
+       {24, 40},
+       {16, 40},
+       {},
+       {},
+       {24, 16},
+       1,
+       {16}},
   };
 }
 
@@ -96,10 +153,11 @@ KernelSpec specOf(const Form& form, DType dtype, std::vector<Tensor>& inputs) {
   }
   while (!inputs.back().valid()) inputs.pop_back(), spec.inputs.pop_back();
   spec.outputs = {{dtype, form.y}};
+  if (!form.second.empty()) spec.outputs.push_back({dtype, form.second});
   return spec;
 }
 
-Tensor referenceOf(const KernelSpec& spec, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> referenceOf(const KernelSpec& spec, const std::vector<Tensor>& inputs) {
   KernelSpec wide = spec;
   std::vector<Tensor> held;
   std::vector<TensorView> in;
@@ -108,13 +166,17 @@ Tensor referenceOf(const KernelSpec& spec, const std::vector<Tensor>& inputs) {
     in.push_back(held.back().valid() ? held.back().view() : TensorView{});
     if (held.back().valid()) wide.inputs[i].dtype = DType::kF32;
   }
-  wide.outputs[0].dtype = DType::kF32;
-  Tensor y(DType::kF32, spec.outputs[0].dims);
-  std::vector<TensorView> out{y.view()};
+  std::vector<Tensor> results;
+  std::vector<TensorView> out;
+  for (OperandSpec& output : wide.outputs) {
+    output.dtype = DType::kF32;
+    results.emplace_back(DType::kF32, output.dims);
+    out.push_back(results.back().view());
+  }
   const auto kernel = makeKernel(Backend::kReference, wide);
   EXPECT_TRUE(kernel.has_value()) << (kernel ? "" : kernel.error().message);
   if (kernel) EXPECT_TRUE((*kernel)->run({in, out, {}, {}, 0, {}}).has_value());
-  return y;
+  return results;
 }
 
 void expectAgree(Device& device, const Form& form, DType dtype, int calls) {
@@ -127,12 +189,14 @@ void expectAgree(Device& device, const Form& form, DType dtype, int calls) {
   const auto found = runOn(device, **kernel, spec, inputs);
   ASSERT_TRUE(found.has_value()) << found.error().message;
   EXPECT_EQ(productsOfLibrary() - before, calls);
-  const Tensor expected = referenceOf(spec, inputs);
+  const std::vector<Tensor> expected = referenceOf(spec, inputs);
   const double tolerance = dtype == DType::kF32 ? 1e-5 : dtype == DType::kF16 ? 1e-3 : 8e-3;
-  for (std::int64_t i = 0; i < expected.elements(); ++i) {
-    const double a = elementAsDouble((*found)[0].view(), i), b = elementAsDouble(expected.view(), i);
-    ASSERT_LE(std::abs(a - b), tolerance * std::max(1.0, std::abs(b))) << "element " << i << " expected " << b;
-  }
+  for (std::size_t o = 0; o < expected.size(); ++o)
+    for (std::int64_t i = 0; i < expected[o].elements(); ++i) {
+      const double a = elementAsDouble((*found)[o].view(), i), b = elementAsDouble(expected[o].view(), i);
+      ASSERT_LE(std::abs(a - b), tolerance * std::max(1.0, std::abs(b)))
+          << "result " << o << ", element " << i << " expected " << b;
+    }
 }
 
 TEST_P(LibraryProducts, AgreeWithTheReference) {
@@ -161,6 +225,25 @@ TEST(LibraryProduct, TilesComputeWhatTheLibraryHasNot) {
     const auto device = makeCudaDevice("cuda");
     ASSERT_TRUE(device.has_value());
     for (const DType dtype : {DType::kF32, DType::kBF16}) expectAgree(**device, plain, dtype, 0);
+  }
+  setenv("STEPSCOPE_CUBLASLT", "off", 1);
+}
+
+// Parts of an epilogue that the library has not: the product by the library, or by our own tiles, the rest by our kernels.
+TEST(LibraryProduct, EpiloguesThatTheLibraryLacksAreLaunchedAfterTheProduct) {
+  setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);
+  ASSERT_TRUE(useFakeGpu());
+  for (const auto& [orders, calls] : {std::pair("no-epilogues", 1), std::pair("none", 0)}) {
+    setenv("STEPSCOPE_FAKE_CUBLASLT", orders, 1);
+    const auto device = makeCudaDevice("cuda");
+    ASSERT_TRUE(device.has_value());
+    int seen = 0;
+    for (const Form& form : forms()) {
+      if (std::string(form.op) != "EpilogueProduct") continue;
+      ++seen;
+      for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) expectAgree(**device, form, dtype, calls);
+    }
+    EXPECT_GE(seen, 10);
   }
   setenv("STEPSCOPE_CUBLASLT", "off", 1);
 }

@@ -131,6 +131,25 @@ Attributes window(const Dims& strides, const Dims& pads, const Dims& dilations, 
   return {{"strides", strides}, {"pads", pads}, {"dilations", dilations}, {"group", group}};
 }
 
+// Without a library the product, Gelu and the sums are launched one after the other.
+TEST(CudaEpilogueProducts, AgreeWithTheReferenceKernel) {
+  SS_NEEDS_DEVICE();
+  const Attributes gelu{{"activation", std::string("Gelu")}},
+      slope{{"activation", std::string("GeluGrad")}, {"permB", Dims{1, 0}}},
+      ofA{{"sums", std::string("a")}, {"permA", Dims{1, 0}}, {"permY", Dims{1, 0}}},
+      ofB{{"sums", std::string("b")}, {"permA", Dims{1, 0}}}, ofRows{{"sums", std::string("b")}, {"permB", Dims{1, 0}}};
+  Random random(11);
+  for (const WindowCase& test : std::vector<WindowCase>{
+           {"stepscope", "EpilogueProduct", gelu, {{{2, 9, 7}}, {{7, 24}}, {{24}}}, {{{2, 9, 24}}, {{2, 9, 24}}}},
+           {"stepscope", "EpilogueProduct", gelu, {{{9, 7}}, {{7, 21}}}, {{{9, 21}}}},
+           {"stepscope", "EpilogueProduct", slope, {{{9, 7}}, {{24, 7}}, {}, {{9, 24}}}, {{{9, 24}}}},
+           {"stepscope", "EpilogueProduct", ofA, {{{33, 9}}, {{33, 20}}}, {{{20, 9}}, {{9}}}},
+           {"stepscope", "EpilogueProduct", ofB, {{{300, 9}}, {{300, 70}}}, {{{9, 70}}, {{70}}}},
+           {"stepscope", "EpilogueProduct", ofRows, {{{9, 33}}, {{20, 33}}}, {{{9, 20}}, {{20}}}},
+       })
+    agree(test, random);
+}
+
 // Strides, pads on either side, dilations, groups, depthwise, one to three axes, tiles of each size, sums in parts.
 TEST(CudaConvolutions, AgreeWithTheReferenceKernel) {
   SS_NEEDS_DEVICE();

@@ -117,6 +117,13 @@ static_assert(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F && cuda::kLtComputeTf32 
 static_assert(cuda::kLtPlain == CUBLAS_OP_N && cuda::kLtTransposed == CUBLAS_OP_T);
 static_assert(cuda::kLtDefault == CUBLASLT_EPILOGUE_DEFAULT && cuda::kLtRelu == CUBLASLT_EPILOGUE_RELU &&
               cuda::kLtBias == CUBLASLT_EPILOGUE_BIAS && (cuda::kLtRelu | cuda::kLtBias) == CUBLASLT_EPILOGUE_RELU_BIAS);
+static_assert(cuda::kLtGelu == CUBLASLT_EPILOGUE_GELU && (cuda::kLtGelu | cuda::kLtBias) == CUBLASLT_EPILOGUE_GELU_BIAS &&
+              (cuda::kLtGelu | cuda::kLtAux) == CUBLASLT_EPILOGUE_GELU_AUX &&
+              (cuda::kLtGelu | cuda::kLtAux | cuda::kLtBias) == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
+              (cuda::kLtGeluSlope | cuda::kLtAux) == CUBLASLT_EPILOGUE_DGELU);
+static_assert(cuda::kLtSumsOfA == CUBLASLT_EPILOGUE_BGRADA && cuda::kLtSumsOfB == CUBLASLT_EPILOGUE_BGRADB);
+static_assert(cuda::kLtAuxPointer == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER &&
+              cuda::kLtAuxLeading == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
 static_assert(cuda::kLtTransA == CUBLASLT_MATMUL_DESC_TRANSA && cuda::kLtTransB == CUBLASLT_MATMUL_DESC_TRANSB &&
               cuda::kLtEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE &&
               cuda::kLtBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);

@@ -4,6 +4,7 @@
 
 #include "kernels/reference/elementwise/families.h"
 #include "kernels/reference/elementwise/loops.h"
+#include "kernels/reference/gelu.h"
 
 namespace stepscope::reference {
 namespace {
@@ -55,10 +56,6 @@ struct ThresholdedRelu {
 };
 
 double geluErf(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
-double geluTanh(double x) {
-  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  return 0.5 * x * (1 + std::tanh(k * (x + 0.044715 * x * x * x)));
-}
 
 struct Gelu {
   bool tanhForm;
@@ -70,12 +67,6 @@ struct Gelu {
 double geluErfSlope(double x) {
   const double bell = std::isinf(x) ? 0 : x * std::exp(-0.5 * x * x);
   return 0.5 * std::erfc(-x / std::numbers::sqrt2) + bell * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-}
-double geluTanhSlope(double x) {
-  if (std::isinf(x)) return x > 0 ? 1 : 0;
-  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, half = std::cosh(k * (x + 0.044715 * x * x * x));
-  const double bell = std::isinf(half) ? 0 : x * k * (1 + 3 * 0.044715 * x * x) / (half * half);
-  return 0.5 * (1 + std::tanh(k * (x + 0.044715 * x * x * x)) + bell);
 }
 
 // dy, x → dx

@@ -214,6 +214,19 @@ void addProducts(std::vector<OpExample>& all) {
           {{"permB", Ints{0, 2, 1}}});
   product("no_neighbours", {In::random({3, 5, 4}), In::random({4, 5})},
           {{"permA", Ints{2, 0, 1}}, {"permB", Ints{1, 0}}, {"permY", Ints{1, 2, 0}}});
+  const auto epilogue = [&](std::string name, std::vector<In> inputs, std::size_t outputs, Attributes attrs) {
+    all.push_back({"EpilogueProduct_" + name, "stepscope", "EpilogueProduct", std::move(inputs), outputs, std::move(attrs),
+                   1e-6, false});
+  };
+  const std::string gelu = "Gelu", slope = "GeluGrad";
+  epilogue("gelu", {In::random({2, 3, 4}), In::random({4, 8}), In::random({8})}, 2, {{"activation", gelu}});
+  epilogue("gelu_alone", {In::random({3, 4}), In::random({5, 4})}, 1,
+           {{"activation", gelu}, {"permB", Ints{1, 0}}, {"alpha", 0.5F}});
+  epilogue("slope", {In::random({2, 3, 4}), In::random({8, 4}), In::none(), In::random({2, 3, 8})}, 1,
+           {{"activation", slope}, {"permB", Ints{1, 0}}});
+  epilogue("sums_of_b", {In::random({6, 3}), In::random({6, 5})}, 2, {{"permA", Ints{1, 0}}, {"sums", std::string("b")}});
+  epilogue("sums_of_a", {In::random({6, 3}), In::random({5, 6})}, 2,
+           {{"permA", Ints{1, 0}}, {"permB", Ints{1, 0}}, {"sums", std::string("a")}});
   all.push_back({"Gemm_no_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5})}});
   all.push_back({"Gemm_scalar_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({})}});
   all.push_back({"Gemm_column_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({3, 1})}});

@@ -57,7 +57,8 @@ class Sketch {
   }
 
   // Runs the pass and compares the outputs with those before.
-  PassResult apply(std::string_view name, std::map<std::string, std::string, std::less<>> options = {}) {
+  PassResult apply(std::string_view name, std::map<std::string, std::string, std::less<>> options = {},
+                   const std::string& device = "cpu") {
     const std::vector<Tensor> before = run();
     PassResult result;
     for (const PassList& list : pipeline())
@@ -65,6 +66,7 @@ class Sketch {
         if (pass.name == name) {
           PassContext context(*inference);
           context.options = options;
+          context.target.device = device;
           EXPECT_TRUE(pass.run(graph, context).has_value());
           result = std::move(context.result);
           EXPECT_TRUE(graph.verify().empty());

@@ -1,12 +1,14 @@
 // A cuBLASLt that computes on the host, in double, on the streams of the fake GPU. It checks what a program may not do:
 // leading dimensions below the rows, operands that are less aligned than the preference says, an algorithm of another
-// product. STEPSCOPE_FAKE_CUBLASLT orders: "none": it has no algorithm; "refuses": it has one that it then does not run;
-// "no-layouts": it does not take the description of a matrix.
+// product, epilogues that the library has not, rows in front of Gelu that do not begin eight elements apart. What is ordered
+// in STEPSCOPE_FAKE_CUBLASLT: "none": it has no algorithm; "refuses": it has one that it then does not run; "no-layouts": it
+// does not take the description of a matrix; "no-epilogues": it has none for Gelu and sums.
 #include "kernels/cuda_device/cublas.h"
 
 #include <dlfcn.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -31,9 +33,25 @@ struct Layout {
 struct Matmul {
   std::int32_t transA = 0, transB = 0;
   std::uint32_t epilogue = kLtDefault;
-  const void* bias = nullptr;
+  void* bias = nullptr;  // sums are written there
+  void* aux = nullptr;
+  std::int64_t auxLeading = 0;
   bool tf32 = false;
+
+  bool sumsOfA() const { return epilogue == kLtSumsOfA; }
+  bool sumsOfB() const { return epilogue == kLtSumsOfB; }
+  bool gelu() const { return (epilogue & kLtGelu) != 0; }
+  bool slope() const { return (epilogue & kLtGeluSlope) != 0; }
 };
+
+// Those of cublasLtEpilogue_t that this folder may ask for.
+bool isEpilogue(std::uint32_t epilogue) {
+  for (const std::uint32_t one :
+       {kLtDefault + 0U, kLtRelu + 0U, kLtBias + 0U, kLtRelu | kLtBias, kLtGelu + 0U, kLtGelu | kLtBias, kLtGelu | kLtAux,
+        kLtGelu | kLtAux | kLtBias, kLtGeluSlope | kLtAux, kLtSumsOfA + 0U, kLtSumsOfB + 0U})
+    if (epilogue == one) return true;
+  return false;
+}
 struct Preference {
   std::uint64_t workspace = 0;
   std::uint32_t alignment[4] = {256, 256, 256, 256};
@@ -71,7 +89,31 @@ double shortened(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffffe000U;
   return std::bit_cast<float>(bits);
 }
+double bentAt(double x) { return std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)); }
+double geluAt(double x) { return 0.5 * x * (1 + bentAt(x)); }
+double slopeAt(double x) {
+  const double t = bentAt(x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+// Sums of the first operand along its columns, or of the second one along its rows.
+void addOperand(const Call& call, bool first) {
+  const Layout& from = first ? call.a : call.b;
+  const bool turned = (first ? call.matmul.transA : call.matmul.transB) != 0;
+  const void* const data = first ? call.left : call.right;
+  const std::int64_t count = first ? call.d.rows : call.d.columns, depth = turned == first ? from.rows : from.columns;
+  for (std::int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const bool alongRows = turned == first;  // k counts rows of what is stored
+      sum += read(data, from.type, alongRows ? k + i * from.leading : i + k * from.leading);
+    }
+    write(call.matmul.bias, call.d.type, i, sum);
+  }
+}
+
 void compute(const Call& call) {
+  if (call.matmul.sumsOfA() || call.matmul.sumsOfB()) addOperand(call, call.matmul.sumsOfA());
   const std::int64_t depth = call.matmul.transA ? call.a.rows : call.a.columns;
   for (std::int64_t batch = 0; batch < call.d.batches; ++batch)
     for (std::int64_t j = 0; j < call.d.columns; ++j)
@@ -89,6 +131,12 @@ void compute(const Call& call) {
         if (call.beta != 0) value += call.beta * read(call.addend, call.d.type, place);
         if (call.matmul.epilogue & kLtBias) value += read(call.matmul.bias, call.d.type, i);
         if (call.matmul.epilogue & kLtRelu) value = value < 0 ? 0 : value;
+        const std::int64_t auxPlace = i + j * call.matmul.auxLeading;
+        if (call.matmul.gelu()) {
+          if (call.matmul.epilogue & kLtAux) write(call.matmul.aux, call.d.type, auxPlace, value);
+          value = geluAt(value);
+        }
+        if (call.matmul.slope()) value *= slopeAt(read(call.matmul.aux, call.d.type, auxPlace));
         write(call.result, call.d.type, place, value);
       }
 }
@@ -122,14 +170,20 @@ LtStatus cublasLtMatmulDescDestroy(LtMatmul matmul) {
 }
 LtStatus cublasLtMatmulDescSetAttribute(LtMatmul matmul, int which, const void* value, std::size_t bytes) {
   auto& into = *static_cast<Matmul*>(matmul);
-  void* const place = which == kLtTransA        ? static_cast<void*>(&into.transA)
-                      : which == kLtTransB      ? static_cast<void*>(&into.transB)
-                      : which == kLtEpilogue    ? static_cast<void*>(&into.epilogue)
-                      : which == kLtBiasPointer ? static_cast<void*>(&into.bias)
-                                                : nullptr;
-  if (!place || bytes != (which == kLtBiasPointer ? 8U : 4U)) return kInvalid;
-  std::memcpy(place, value, bytes);
-  return 0;
+  struct Field {
+    int which;
+    void* place;
+    std::size_t bytes;
+  };
+  const Field fields[] = {{kLtTransA, &into.transA, 4},     {kLtTransB, &into.transB, 4},
+                          {kLtEpilogue, &into.epilogue, 4}, {kLtBiasPointer, &into.bias, 8},
+                          {kLtAuxPointer, &into.aux, 8},    {kLtAuxLeading, &into.auxLeading, 8}};
+  for (const Field& field : fields)
+    if (field.which == which && field.bytes == bytes) {
+      std::memcpy(field.place, value, bytes);
+      return 0;
+    }
+  return kInvalid;
 }
 LtStatus cublasLtMatrixLayoutCreate(LtLayout* made, int type, std::uint64_t rows, std::uint64_t columns,
                                     std::int64_t leading) {
@@ -180,8 +234,10 @@ LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmul matmul, LtLayout a, L
              &result = *static_cast<const Layout*>(d);
   const std::int64_t depth = m.transA ? left.rows : left.columns;
   if (!fits(left, m.transA, result.rows, depth) || !fits(right, m.transB, depth, result.columns) ||
-      result.leading < result.rows)
+      result.leading < result.rows || !isEpilogue(m.epilogue))
     return kInvalid;
+  if (m.epilogue >= kLtGelu && (isOrdered("no-epilogues") || result.batches != 1)) return kNotSupported;
+  if ((m.epilogue & kLtAux) && (m.auxLeading % 8 != 0 || m.auxLeading < result.rows)) return kInvalid;
   std::memset(results, 0, sizeof(*results));
   results->algorithm[0] = reinterpret_cast<std::uint64_t>(matmul);
   results->algorithm[1] = static_cast<const Preference*>(preference)->alignment[0];
@@ -196,6 +252,9 @@ LtStatus cublasLtMatmul(LtHandle, LtMatmul matmul, const void* alpha, const void
   if (!chosen || chosen[0] != reinterpret_cast<std::uint64_t>(matmul) || workspace || workspaceBytes) return kInvalid;
   for (const void* place : {a, b, c, static_cast<const void*>(d)})
     if (!place || reinterpret_cast<std::uintptr_t>(place) % chosen[1] != 0) return kInvalid;
+  const auto& asked = *static_cast<const Matmul*>(matmul);
+  if ((asked.epilogue & (kLtBias | kLtSumsOfA | kLtSumsOfB)) && !asked.bias) return kInvalid;
+  if ((asked.epilogue & kLtAux) && !asked.aux) return kInvalid;
   Call call{*static_cast<const Matmul*>(matmul),
             *static_cast<const Layout*>(aLayout),
             *static_cast<const Layout*>(bLayout),
