@@ -34,6 +34,14 @@ struct Times {
     return a * b;
   }
 };
+// log(exp(a) + exp(b)), also of infinities. A NaN wins.
+struct LogPlus {
+  SS_DEVICE static double of(double a, double b) {
+    if (a == b) return a + 0.69314718055994531;
+    const double most = a > b ? a : b, least = a > b ? b : a;
+    return most + log1p(exp(least - most));
+  }
+};
 
 // Joins one value of every thread; all threads get the result. The block is made of whole warps. May be called again at
 // once.

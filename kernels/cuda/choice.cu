@@ -1,5 +1,8 @@
 // What takes elements or leaves them by a condition: Select and Gate, which join what an If has computed in one of its
-// branches (the other one is not read), and Trilu. One thread moves one element.
+// branches (the other one is not read), and Trilu; Constant, which one of its branches may give. One thread moves one
+// element.
+#include <cstring>
+
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
@@ -13,6 +16,16 @@ SS_GLOBAL void copyOrZeros(Global<const Word> x, Global<Word> y, std::int64_t co
   Word word{};
   if (x.present()) word = x[i];
   y[i] = word;
+}
+
+constexpr int kMostBytes = 256;  // of a Constant
+struct Bytes {
+  std::uint8_t at[kMostBytes] = {};
+};
+
+// y: [count]
+SS_GLOBAL void writeBytes(Global<std::uint8_t> y, Bytes bytes, std::int64_t count) {
+  for (std::int64_t i = gpu::threadIndex(); i < count; i += gpu::blockSize()) y[i] = bytes.at[i];
 }
 
 // Matrices of rows × columns and the diagonal that bounds what is kept.
@@ -59,6 +72,22 @@ bool takesCondition(const KernelSpec& spec) {
 bool holds(Launcher& gpu) { return *static_cast<const bool*>(gpu.call().inputs[0].data); }
 
 }  // namespace choice_cu
+
+// → y: the tensor of an attribute, which goes with the launch
+Result<std::unique_ptr<Kernel>> makeConstant(const KernelSpec& spec) {
+  if (spec.outputs.size() != 1 || spec.outputs[0].dtype == DType::kString || !takesOutput(spec, 0, spec.outputs[0].dtype))
+    return notTaken(spec, "text, or nothing");
+  const Tensor value(spec.outputs[0].dtype, spec.outputs[0].dims);
+  if (value.bytes() > kMostBytes) return notTaken(spec, "more than 256 bytes");
+  SS_ASSIGN(const auto host, makeKernel(Backend::kReference, spec));
+  TensorView view = value.view();
+  SS_TRY(host->run({{}, {&view, 1}, {}, {}, 0, {}}));
+  Bytes bytes;
+  std::memcpy(bytes.at, value.data(), value.bytes());
+  return makeLaunched("constant", [bytes, count = static_cast<std::int64_t>(value.bytes())](Launcher& gpu) {
+    return gpu.run("constant", gpu::function<writeBytes>, 1, 32, gpu.out<std::uint8_t>(0), bytes, count);
+  });
+}
 
 // condition, a, b → y
 Result<std::unique_ptr<Kernel>> makeSelect(const KernelSpec& spec) {

@@ -11,7 +11,7 @@ namespace stepscope::cuda {
 inline namespace reduce_cu {
 
 enum class Term { kValue, kSquare, kAbsolute };
-enum class Finish { kNone, kMean, kRoot };
+enum class Finish { kNone, kMean, kRoot, kLog };
 
 struct Plan {
   Walk<1> kept, reduced;
@@ -26,6 +26,7 @@ SS_DEVICE double termOf(float x) {
 }
 SS_DEVICE double finished(const Plan& plan, double value) {
   if (plan.finish == Finish::kMean) return value / static_cast<double>(plan.count);
+  if (plan.finish == Finish::kLog) return log(value);
   return plan.finish == Finish::kRoot ? sqrt(value) : value;
 }
 
@@ -127,9 +128,12 @@ Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims
     plan.parts = std::clamp<std::int64_t>(plan.count / 64, 1, 64);
   if (spec.op == "ReduceMean" || spec.op == "GlobalAveragePool") plan.finish = Finish::kMean;
   if (spec.op == "ReduceL2") plan.finish = Finish::kRoot;
+  if (spec.op == "ReduceLogSum") plan.finish = Finish::kLog;
   const double infinity = std::numeric_limits<double>::infinity();
   if (spec.op == "ReduceMax" || spec.op == "GlobalMaxPool") return makeOf<Larger, Term::kValue>(plan, byBlocks, -infinity);
   if (spec.op == "ReduceMin") return makeOf<Smaller, Term::kValue>(plan, byBlocks, infinity);
+  if (spec.op == "ReduceProd") return makeOf<Times, Term::kValue>(plan, byBlocks, 1);
+  if (spec.op == "ReduceLogSumExp") return makeOf<LogPlus, Term::kValue>(plan, byBlocks, -infinity);
   if (spec.op == "ReduceL1") return makeOf<Plus, Term::kAbsolute>(plan, byBlocks, 0);
   if (spec.op == "ReduceL2" || spec.op == "ReduceSumSquare" || spec.op == "SquareSum")
     return makeOf<Plus, Term::kSquare>(plan, byBlocks, 0);

@@ -221,6 +221,17 @@ TEST(CudaAttention, AgreesWithTheReferenceKernelInBothDirections) {
   }
 }
 
+TEST(CudaChoices, AConstantIsWrittenOnTheDevice) {
+  SS_NEEDS_DEVICE();
+  Random random(4);
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kBool}) {
+    const Tensor value = convertTensor(floats(random, {3, 5}, 0, 9).view(), dtype);
+    agreeing(specOf("", "Constant", {{"value", value}}, {{}, {{dtype, {3, 5}}}}), {{}, {{dtype, {3, 5}}}});
+  }
+  const Tensor large(DType::kF32, {65});
+  EXPECT_FALSE(deviceNamed(kDevices[0]).takes(specOf("", "Constant", {{"value", large}}, {{}, {{DType::kF32, {65}}}})));
+}
+
 // What an If leaves: the branch that was computed, of elements of every size.
 TEST(CudaChoices, TakeTheBranchThatWasComputed) {
   SS_NEEDS_DEVICE();
