@@ -2,6 +2,7 @@
 // convolutions, batch norms. Compiled as cuda_agreement.h says.
 #include <optional>
 
+#include "kernels/converted_kernel.h"
 #include "tests/kernels/cuda_agreement.h"
 
 namespace stepscope {
@@ -66,6 +67,56 @@ TEST_P(CudaTable, AgreesWithTheReferenceKernel) {
     expectNear(*over, expected, 4 * test.tolerance, test.op + " in place");
   }
   EXPECT_EQ(taken == 0, leftToTheCpu().contains(test.op + test.label)) << taken << " rounds taken";
+}
+
+// Ops whose states and rates are float32 whatever the gradient is: cuda_low_updates_test.cpp.
+const std::set<std::string>& readingBothTypes() {
+  static const std::set<std::string> kOps{};
+  return kOps;
+}
+
+// On the same numbers in a low type: what the reference kernel makes of them in float32, rounded once.
+TEST_P(CudaTable, AgreesInLowTypes) {
+  SS_NEEDS_DEVICE();
+  constexpr int kRounds = 30, kEnough = 3;
+  constexpr std::int64_t kMost = 4000;
+  const LoopCase& test = GetParam();
+  if (readingBothTypes().contains(test.op)) return;
+  const auto isWide = [](DType dtype) { return dtype == DType::kF32; };
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    Random random(6);
+    int taken = 0, floating = 0;
+    for (int round = 0; round < kRounds && taken < kEnough; ++round) {
+      Attributes attrs;
+      Operands wide = test.make(random, round, attrs);
+      if (elementsOf(wide) > kMost) continue;
+      Operands low = wide;
+      for (std::size_t i = 0; i < wide.inputs.size(); ++i)
+        if (wide.inputs[i].valid() && isWide(wide.inputs[i].dtype())) {
+          low.inputs[i] = convertTensor(wide.inputs[i].view(), dtype);
+          wide.inputs[i] = convertTensor(low.inputs[i].view(), DType::kF32);
+        }
+      for (auto& [type, dims] : low.outputs)
+        if (isWide(type)) type = dtype;
+      const KernelSpec spec = specOf(test.domain, test.op, attrs, low), same = specOf(test.domain, test.op, attrs, wide);
+      floating += canBeConverted(spec) ? 1 : 0;
+      if (!deviceNamed(kDevices[0]).takes(spec)) continue;
+      ++taken;
+      const auto kernel = builtInKernels().make("cuda", spec);
+      ASSERT_TRUE(kernel.has_value()) << kernel.error().message;
+      const auto found = runOn(deviceNamed(kDevices[0]), **kernel, spec, low.inputs);
+      ASSERT_TRUE(found.has_value()) << test.op << " round " << round << ": " << found.error().message;
+      std::vector<Tensor> expected;
+      for (const Tensor& y : reference(same, wide))
+        expected.push_back(isWide(y.dtype()) ? convertTensor(y.view(), dtype) : y);
+      // A result next to the middle of two numbers may be rounded to the other one.
+      const double rounding = dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
+      expectNear(*found, expected, 4 * test.tolerance + 2 * rounding,
+                 test.op + " in " + std::string(dtypeName(dtype)) + " round " + std::to_string(round));
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(taken == 0, floating == 0) << dtypeName(dtype) << ": " << taken << " rounds taken";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, CudaTable, testing::ValuesIn(table()), [](const auto& info) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What can be said of the kernels of kernels/cuda without a GPU: nvcc compiles every file without a warning, no kernel spills
 registers, each fills at least half of a multiprocessor at the shape of its launches or has a reason not to, those that memory
-bounds move 16 bytes at once, and the GPU code has every kernel that the host launches, under a name by which it is found. Our own
+bounds move 16 bytes at once (by their machine code where there is cuobjdump: on PATH, beside nvcc, or named in STEPSCOPE_CUOBJDUMP;
+else by PTX), and the GPU code has every kernel that the host launches, under a name by which it is found. Our own
 declarations of the toolkit's interfaces (toolkit_declarations.cu) are the toolkit's.
 
     nvcc_test.py SOURCE_FOLDER FAKE_DRIVER [--all]
@@ -12,6 +13,7 @@ as the preset cuda builds them, and their size; else for sm_90. Exit code 77 whe
 """
 
 import ctypes
+import os
 import pathlib
 import re
 import shutil
@@ -25,6 +27,7 @@ ENTRY = re.compile(r"Compiling entry function '([^']+)' for 'sm_(\d+)'")
 SPILL = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
+WIDE_INSTRUCTION = re.compile(r"\b(LDG|STG)\.E(\.\w+)*\.128\b")
 WIDE_MOVE = re.compile(r"\b(ld|st)\.global(\.\w+)*\.(v4\.[a-z]32|v2\.[a-z]64)\b")
 
 # --- of a multiprocessor: bytes of shared memory; registers, threads and blocks are the same for both
@@ -98,13 +101,31 @@ def kernels_in(log):
     return kernels
 
 
-def wide_in(ptx):
-    """The symbols of the kernels that move 16 bytes at once."""
+def find_cuobjdump(nvcc):
+    beside = pathlib.Path(nvcc).parent / "cuobjdump"
+    return os.environ.get("STEPSCOPE_CUOBJDUMP") or shutil.which("cuobjdump") or (str(beside) if beside.exists() else None)
+
+
+def wide_in_ptx(ptx, architectures):
+    """(symbol, architecture) of the kernels that move 16 bytes at once, as PTX says it for all of them."""
     found = set()
     for piece in ptx.split(".entry ")[1:]:
         symbol = re.match(r"\w+", piece)
         if symbol and WIDE_MOVE.search(piece):
-            found.add(symbol[0])
+            found |= {(symbol[0], architecture) for architecture in architectures}
+    return found
+
+
+def wide_in_machine_code(text):
+    """The same of what cuobjdump -sass prints."""
+    found, symbol, architecture = set(), None, None
+    for line in text.splitlines():
+        if arch := re.match(r"arch = sm_(\d+)", line.strip()):
+            architecture = arch[1]
+        elif function := re.match(r"Function : (\S+)", line.strip()):
+            symbol = function[1]
+        elif WIDE_INSTRUCTION.search(line):
+            found.add((symbol, architecture))
     return found
 
 
@@ -127,7 +148,7 @@ def problems_of(kernels, names, wide):
         part = occupancy(architecture, registers, shared, threads)
         if threads > 1 and part < 0.5 and not short.startswith(tuple(REASONS)):
             yield f"{where}: {registers} registers and {shared} bytes shared: {part:.0%} of a multiprocessor; expected 50% or a reason"
-        if WIDE.search(short) and symbol not in wide:
+        if WIDE.search(short) and (symbol, architecture) not in wide:
             yield f"{where}: no load or store of 16 bytes; expected one in a kernel that memory bounds"
 
 
@@ -145,6 +166,8 @@ def main():
     everything = "--all" in sys.argv
     targets = TARGETS if everything else ("arch=compute_90,code=sm_90",)
     failures, total, compiled = 0, 0, set()
+    cuobjdump = find_cuobjdump(nvcc)
+    print(f"moves of 16 bytes are read from {'machine code by ' + cuobjdump if cuobjdump else 'PTX: there is no cuobjdump'}")
     with tempfile.TemporaryDirectory() as folder:
         for file in sorted((root / "kernels" / "cuda").glob("*.cu")):
             out = pathlib.Path(folder) / f"{file.stem}.fatbin"
@@ -156,8 +179,14 @@ def main():
             kernels = kernels_in(log)
             names = names_of([kernel[0] for kernel in kernels])
             compiled |= set(names)
-            ptx = "".join(path.read_text() for path in pathlib.Path(folder).glob(f"{file.stem}*.ptx"))
-            problems += problems_of(kernels, names, wide_in(ptx))
+            if cuobjdump:
+                shown = subprocess.run([cuobjdump, "-sass", str(out)], capture_output=True, text=True, check=False)
+                problems += [f"cuobjdump failed: {shown.stderr[-500:]}"] if shown.returncode and out.exists() else []
+                wide = wide_in_machine_code(shown.stdout)
+            else:
+                ptx = "".join(path.read_text() for path in pathlib.Path(folder).glob(f"{file.stem}*.ptx"))
+                wide = wide_in_ptx(ptx, {kernel[1] for kernel in kernels})
+            problems += problems_of(kernels, names, wide)
             size = out.stat().st_size if out.exists() else 0
             total += size
             print(f"{file.name}: {len(set(names))} kernels, {size} bytes, {len(problems)} problems", flush=True)
