@@ -1,12 +1,13 @@
 // BatchNormalization, alone and with an addition and Relu behind it, and the gradients. One block sums a channel, in double;
 // what it finds is applied by one thread to four elements.
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
 inline namespace batch_norm_cu {
 
-constexpr int kEach = 4;
+constexpr int kEach = kQuad;
 
 // x: [batch, channels, spatial].
 struct Planes {
@@ -15,6 +16,17 @@ struct Planes {
   // Where element i of channel c lies.
   SS_DEVICE std::int64_t at(std::int64_t c, std::int64_t i) const {
     return (i / spatial * channels + c) * spatial + i % spatial;
+  }
+  // Calls visit(place, n) for the elements of channel c that this thread has: n neighbours, an integral_constant of four
+  // where a plane has a multiple of them, else of one.
+  template <typename Visit>
+  SS_DEVICE void forEachOf(std::int64_t c, Visit&& visit) const {
+    if (spatial % kQuad == 0)
+      for (std::int64_t i = kQuad * gpu::threadIndex(); i < ofChannel(); i += kQuad * gpu::blockSize())
+        visit(at(c, i), std::integral_constant<int, kQuad>());
+    else
+      for (std::int64_t i = gpu::threadIndex(); i < ofChannel(); i += gpu::blockSize())
+        visit(at(c, i), std::integral_constant<int, 1>());
   }
 };
 
@@ -31,13 +43,17 @@ SS_GLOBAL void channelStatistics(Global<const float> x, Global<const float> mean
   const std::int64_t c = gpu::blockIndex(), count = norm.planes.ofChannel();
   double centre = 0, spread = 0;
   if (norm.training) {
-    for (std::int64_t i = gpu::threadIndex(); i < count; i += gpu::blockSize())
-      centre += static_cast<double>(x[norm.planes.at(c, i)]);
+    norm.planes.forEachOf(c, [&](std::int64_t at, auto n) {
+      float part[decltype(n)::value];
+      loadPart(x, at, true, part);
+      for (const float one : part) centre += static_cast<double>(one);
+    });
     centre = joinBlock<Plus>(centre) / static_cast<double>(count);
-    for (std::int64_t i = gpu::threadIndex(); i < count; i += gpu::blockSize()) {
-      const double d = static_cast<double>(x[norm.planes.at(c, i)]) - centre;
-      spread += d * d;
-    }
+    norm.planes.forEachOf(c, [&](std::int64_t at, auto n) {
+      float part[decltype(n)::value];
+      loadPart(x, at, true, part);
+      for (const float one : part) spread += (static_cast<double>(one) - centre) * (static_cast<double>(one) - centre);
+    });
     spread = joinBlock<Plus>(spread) / static_cast<double>(count);
   }
   if (gpu::threadIndex() != 0) return;
@@ -63,19 +79,8 @@ SS_GLOBAL void normalise(Global<const float> x, Global<const float> scale, Globa
   if (first >= total) return;
   const int n = static_cast<int>(total - first < kEach ? total - first : kEach);
   float value[kEach] = {}, added[kEach] = {};
-  if (n == kEach) {
-    const gpu::Four<float> four = x.four(first);
-    value[0] = four.x, value[1] = four.y, value[2] = four.z, value[3] = four.w;
-    if (z.present()) {
-      const gpu::Four<float> more = z.four(first);
-      added[0] = more.x, added[1] = more.y, added[2] = more.z, added[3] = more.w;
-    }
-  } else {
-    for (int e = 0; e < n; ++e) {
-      value[e] = x[first + e];
-      if (z.present()) added[e] = z[first + e];
-    }
-  }
+  load(x, first, n, value);
+  if (z.present()) load(z, first, n, added);
   for (int e = 0; e < n; ++e) {
     const std::int64_t c = (first + e) / norm.planes.spatial % norm.planes.channels;
     const double factor = static_cast<double>(found[2 * c + 1]) * static_cast<double>(scale[c]);
@@ -83,30 +88,36 @@ SS_GLOBAL void normalise(Global<const float> x, Global<const float> scale, Globa
                           static_cast<double>(added[e]);
     value[e] = norm.relu && result < 0 ? 0.0F : static_cast<float>(result);
   }
-  if (n == kEach)
-    y.setFour(first, {value[0], value[1], value[2], value[3]});
-  else
-    for (int e = 0; e < n; ++e) y[first + e] = value[e];
+  store(y, first, n, value);
 }
 
-// dy behind the gradient of Relu, whose result is y.
-SS_DEVICE double gateAt(Global<const float> dy, Global<const float> y, std::int64_t i) {
-  if (y.present() && y[i] <= 0.0F) return 0;
-  return static_cast<double>(dy[i]);
+// g: dy of some neighbours behind the gradient of Relu, whose result is y.
+template <int kCount>
+SS_DEVICE void loadGated(const Global<const float>& dy, const Global<const float>& y, std::int64_t at, float (&g)[kCount]) {
+  loadPart(dy, at, true, g);
+  if (!y.present()) return;
+  float result[kCount];
+  loadPart(y, at, true, result);
+  for (int e = 0; e < kCount; ++e) g[e] = result[e] <= 0.0F ? 0.0F : g[e];
 }
 
 // found: [channels, 2] sums of g and of g (x - mean) inverse. One block per channel.
 SS_GLOBAL void gradientSums(Global<const float> dy, Global<const float> x, Global<const float> mean,
                             Global<const float> inverse, Global<const float> y, Global<float> dscale, Global<float> dbias,
                             Global<double> found, Planes planes) {
-  const std::int64_t c = gpu::blockIndex(), count = planes.ofChannel();
+  const std::int64_t c = gpu::blockIndex();
+  const double centre = static_cast<double>(mean[c]);
   double sum = 0, dot = 0;
-  for (std::int64_t i = gpu::threadIndex(); i < count; i += gpu::blockSize()) {
-    const std::int64_t at = planes.at(c, i);
-    const double g = gateAt(dy, y, at);
-    sum += g;
-    if (x.present()) dot += g * (static_cast<double>(x[at]) - static_cast<double>(mean[c]));
-  }
+  planes.forEachOf(c, [&](std::int64_t at, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float g[kCount], value[kCount] = {};
+    loadGated(dy, y, at, g);
+    if (x.present()) loadPart(x, at, true, value);
+    for (int e = 0; e < kCount; ++e) {
+      sum += static_cast<double>(g[e]);
+      if (x.present()) dot += static_cast<double>(g[e]) * (static_cast<double>(value[e]) - centre);
+    }
+  });
   sum = joinBlock<Plus>(sum);
   dot = joinBlock<Plus>(dot) * static_cast<double>(inverse[c]);
   if (gpu::threadIndex() != 0) return;
@@ -117,23 +128,37 @@ SS_GLOBAL void gradientSums(Global<const float> dy, Global<const float> x, Globa
 }
 
 // dx = scale inverse (g - (sum g + (x - mean) inverse sum g (x - mean) inverse) / count), the inner part only where the
-// statistics depend on x; gated?: g. dx may lie over dy. One thread per element.
+// statistics depend on x; gated?: g. dx may lie over dy. One thread per four elements.
 SS_GLOBAL void gradientElements(Global<const float> dy, Global<const float> x, Global<const float> scale,
                                 Global<const float> mean, Global<const float> inverse, Global<const float> y,
                                 Global<const double> found, Global<float> dx, Global<float> gated, Planes planes,
                                 bool training) {
-  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
-  if (i >= planes.ofChannel() * planes.channels) return;
-  const std::int64_t c = i / planes.spatial % planes.channels;
-  const double g = gateAt(dy, y, i), steep = static_cast<double>(inverse[c]),
-               count = static_cast<double>(planes.ofChannel());
-  double own = g;
-  if (training && dx.present()) {
-    const double distance = static_cast<double>(x[i]) - static_cast<double>(mean[c]);
-    own -= found[2 * c] / count + distance * (found[2 * c + 1] * steep / count);
+  const std::int64_t total = planes.ofChannel() * planes.channels;
+  const std::int64_t first = (gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex()) * kEach;
+  if (first >= total) return;
+  const int n = static_cast<int>(total - first < kEach ? total - first : kEach);
+  const bool centred = training && dx.present();
+  const double count = static_cast<double>(planes.ofChannel());
+  float g[kEach] = {}, result[kEach] = {}, value[kEach] = {};
+  load(dy, first, n, g);
+  if (y.present()) {
+    load(y, first, n, result);
+    for (int e = 0; e < n; ++e) g[e] = result[e] <= 0.0F ? 0.0F : g[e];
   }
-  if (gated.present()) gated[i] = static_cast<float>(g);
-  if (dx.present()) dx[i] = static_cast<float>(static_cast<double>(scale[c]) * steep * own);
+  if (centred) load(x, first, n, value);
+  if (gated.present()) store(gated, first, n, g);
+  if (!dx.present()) return;
+  for (int e = 0; e < n; ++e) {
+    const std::int64_t c = (first + e) / planes.spatial % planes.channels;
+    const double steep = static_cast<double>(inverse[c]);
+    double own = static_cast<double>(g[e]);
+    if (centred) {
+      const double distance = static_cast<double>(value[e]) - static_cast<double>(mean[c]);
+      own -= found[2 * c] / count + distance * (found[2 * c + 1] * steep / count);
+    }
+    g[e] = static_cast<float>(static_cast<double>(scale[c]) * steep * own);
+  }
+  store(dx, first, n, g);
 }
 
 Result<Planes> planesOf(const KernelSpec& spec, std::size_t firstOfChannel, std::size_t lastOfChannel) {
@@ -194,8 +219,8 @@ Result<std::unique_ptr<Kernel>> makeBatchNormGrad(const KernelSpec& spec) {
                    gpu.in<float>(5), gpu.out<float>(1), gpu.out<float>(2), gpu.room<double>(0, 2 * planes.channels),
                    planes));
     if (!elements) return {};
-    return gpu.run("batch norm gradient", gpu::function<gradientElements>, blocksFor(total), kThreads, gpu.in<float>(0), x(),
-                   gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4), gpu.in<float>(5),
+    return gpu.run("batch norm gradient", gpu::function<gradientElements>, blocksFor(total, kThreads * kEach), kThreads,
+                   gpu.in<float>(0), x(), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4), gpu.in<float>(5),
                    gpu.readRoom<double>(0, 2 * planes.channels), gpu.out<float>(0), gpu.out<float>(3), planes, training);
   };
   return makeLaunched("channels", body, roomFor(planes));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
@@ -37,25 +38,37 @@ SS_DEVICE double weightOf(const Labels& labels, std::int64_t target) {
   return target < 0 ? 0.0 : labels.weights.present() ? static_cast<double>(labels.weights[target]) : 1.0;
 }
 
-// scores, logProbabilities?: [rows, classes]; terms, weights: [rows].
+// scores, logProbabilities?: [rows, classes]; terms, weights: [rows]. wide: as loadPart has it.
 SS_GLOBAL void lossRows(Global<const float> scores, Labels labels, Global<float> logProbabilities, Global<double> terms,
-                        Global<double> weights) {
+                        Global<double> weights, bool wide) {
   const std::int64_t row = gpu::blockIndex(), width = labels.classes, at = row * width;
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
-  const std::int64_t target = targetOf(labels, row, thread == 0);
+  const std::int64_t target = targetOf(labels, row, gpu::threadIndex() == 0);
   float max = kLowest;
-  for (std::int64_t j = thread; j < width; j += threads) max = Larger::of(max, static_cast<float>(scores[at + j]));
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(scores, at + j, wide, part);
+    for (const float one : part) max = Larger::of(max, one);
+  });
   max = joinBlock<Larger>(max);
   float sum = 0;
-  for (std::int64_t j = thread; j < width; j += threads) sum += expf(scores[at + j] - max);
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(scores, at + j, wide, part);
+    for (const float one : part) sum += expf(one - max);
+  });
   const float logSum = logf(joinBlock<Plus>(sum));
-  if (thread == 0) {
+  if (gpu::threadIndex() == 0) {
     const double weight = weightOf(labels, target);
     terms[row] = target < 0 ? 0.0 : -weight * static_cast<double>(scores[at + target] - max - logSum);
     weights[row] = weight;
   }
   if (!logProbabilities.present()) return;
-  for (std::int64_t j = thread; j < width; j += threads) logProbabilities[at + j] = scores[at + j] - max - logSum;
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(scores, at + j, wide, part);
+    for (float& one : part) one = one - max - logSum;
+    storePart(logProbabilities, at + j, wide, part);
+  });
 }
 
 // weights[rows] of the labels alone.
@@ -87,18 +100,24 @@ SS_GLOBAL void joinWeights(Global<const double> weights, Global<double> total, s
 
 // dx = dy * weight / total * (exp(log_prob) - onehot) + addend?; dx may lie over log_prob. One block per row.
 SS_GLOBAL void lossGradRows(Global<const float> dy, Global<const float> logProbabilities, Labels labels,
-                            Global<const double> total, Global<const float> addend, Global<float> dx, bool perRow) {
+                            Global<const double> total, Global<const float> addend, Global<float> dx, bool perRow,
+                            bool wide) {
   const std::int64_t row = gpu::blockIndex(), width = labels.classes, at = row * width;
   const std::int64_t target = targetOf(labels, row, false);
   const double share = total.present() ? static_cast<double>(total[0]) : 1.0;
   const double factor = target < 0 ? 0.0 : static_cast<double>(dy[perRow ? row : 0]) * weightOf(labels, target) / share;
-  for (std::int64_t j = gpu::threadIndex(); j < width; j += gpu::blockSize()) {
-    const float p = logProbabilities[at + j];
-    float value = 0;
-    if (target >= 0) value = static_cast<float>(factor) * (j == target ? expm1f(p) : expf(p));
-    if (addend.present()) value += addend[at + j];
-    dx[at + j] = value;
-  }
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float value[kCount], added[kCount] = {};
+    loadPart(logProbabilities, at + j, wide, value);
+    if (addend.present()) loadPart(addend, at + j, wide, added);
+    for (int e = 0; e < kCount; ++e) {
+      const float p = value[e];
+      value[e] = target < 0 ? 0.0F : static_cast<float>(factor) * (j + e == target ? expm1f(p) : expf(p));
+      if (addend.present()) value[e] += added[e];
+    }
+    storePart(dx, at + j, wide, value);
+  });
 }
 
 struct Loss {
@@ -166,8 +185,11 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
     return notTaken(spec, "results other than float32");
   const auto body = [=](Launcher& gpu) -> Status {
     const std::size_t bytes = loss.rowBytes();
+    const KernelCall& call = gpu.call();
+    const void* const logs = call.outputPresent(1) ? call.outputs[1].data : nullptr;
     SS_TRY(gpu.run("cross entropy: rows", gpu::function<lossRows>, loss.rows, threadsForRow(loss.classes), gpu.in<float>(0),
-                   loss.of(gpu), gpu.out<float>(1), gpu.room<double>(0, loss.rows), gpu.room<double>(bytes, loss.rows)));
+                   loss.of(gpu), gpu.out<float>(1), gpu.room<double>(0, loss.rows), gpu.room<double>(bytes, loss.rows),
+                   movesQuads(loss.classes, {call.inputs[0].data, logs})));
     const auto terms = gpu.readRoom<double>(0, loss.rows);
     if (loss.reduction == Reduction::kNone)
       return gpu.run("cross entropy", gpu::function<copyTerms>, blocksFor(loss.rows), kThreads, terms, gpu.out<float>(0),
@@ -195,10 +217,13 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
       SS_TRY(gpu.run("cross entropy gradient: total", gpu::function<joinWeights>, 1, threadsForRow(loss.rows),
                      gpu.readRoom<double>(0, loss.rows), gpu.room<double>(bytes, 1), loss.rows));
     }
+    const KernelCall& call = gpu.call();
+    const void* const addend = call.inputPresent(5) ? call.inputs[5].data : nullptr;
     const auto total = mean ? gpu.readRoom<double>(bytes, 1) : Global<const double>();
     return gpu.run("cross entropy gradient", gpu::function<lossGradRows>, loss.rows, threadsForRow(loss.classes),
                    gpu.in<float>(0), gpu.in<float>(1), loss.of(gpu), total, gpu.in<float>(5), gpu.out<float>(0),
-                   loss.reduction == Reduction::kNone);
+                   loss.reduction == Reduction::kNone,
+                   movesQuads(loss.classes, {call.inputs[1].data, addend, call.outputs[0].data}));
   };
   return makeLaunched("rows", body, mean ? loss.rowBytes() + sizeof(double) : 0);
 }

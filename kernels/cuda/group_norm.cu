@@ -2,6 +2,7 @@
 // lie side by side: a region, which has one block. Gradients of scale and bias have a block per element, which adds the
 // images in their order.
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
@@ -25,15 +26,19 @@ struct Region {
 };
 // Of the block's region; all threads get it.
 SS_DEVICE Region statisticsOf(const Global<const float>& x, std::int64_t at, std::int64_t width, float epsilon) {
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
   float sum = 0;
-  for (std::int64_t i = thread; i < width; i += threads) sum += x[at + i];
+  forEachPart(width, [&](std::int64_t i, auto n) {
+    float part[decltype(n)::value];
+    loadPart(x, at + i, true, part);
+    for (const float one : part) sum += one;
+  });
   const float mean = joinBlock<Plus>(sum) / static_cast<float>(width);
   float squares = 0;
-  for (std::int64_t i = thread; i < width; i += threads) {
-    const float d = x[at + i] - mean;
-    squares += d * d;
-  }
+  forEachPart(width, [&](std::int64_t i, auto n) {
+    float part[decltype(n)::value];
+    loadPart(x, at + i, true, part);
+    for (const float one : part) squares += (one - mean) * (one - mean);
+  });
   return {mean, 1.0F / sqrtf(joinBlock<Plus>(squares) / static_cast<float>(width) + epsilon)};
 }
 
@@ -42,10 +47,16 @@ SS_GLOBAL void groupNorm(Global<const float> x, Global<const float> scale, Globa
                          Groups g, float epsilon) {
   const std::int64_t region = gpu::blockIndex(), at = region * g.width();
   const Region s = statisticsOf(x, at, g.width(), epsilon);
-  for (std::int64_t i = gpu::threadIndex(); i < g.width(); i += gpu::blockSize()) {
-    const std::int64_t c = g.scaleAt(region, i);
-    y[at + i] = (x[at + i] - s.mean) * s.inverse * scale[c] + bias[c];
-  }
+  forEachPart(g.width(), [&](std::int64_t i, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float value[kCount];
+    loadPart(x, at + i, true, value);
+    for (int e = 0; e < kCount; ++e) {
+      const std::int64_t c = g.scaleAt(region, i + e);
+      value[e] = (value[e] - s.mean) * s.inverse * scale[c] + bias[c];
+    }
+    storePart(y, at + i, true, value);
+  });
 }
 
 // mean, inverse: [regions]
@@ -65,11 +76,16 @@ SS_GLOBAL void groupParameters(Global<const float> dy, Global<const float> x, Gl
   for (std::int64_t n = 0; n < g.batch; ++n) {
     const std::int64_t region = n * g.groups + (g.scalePerGroup ? c : c / g.perGroup), at = (n * g.scales() + c) * width;
     const float centre = mean[region], factor = inverse[region];
-    for (std::int64_t i = gpu::threadIndex(); i < width; i += gpu::blockSize()) {
-      const float d = dy[at + i];
-      scaleSum += static_cast<double>(d * ((x[at + i] - centre) * factor));
-      biasSum += static_cast<double>(d);
-    }
+    forEachPart(width, [&](std::int64_t i, auto k) {
+      constexpr int kCount = decltype(k)::value;
+      float d[kCount], value[kCount];
+      loadPart(dy, at + i, true, d);
+      loadPart(x, at + i, true, value);
+      for (int e = 0; e < kCount; ++e) {
+        scaleSum += static_cast<double>(d[e] * ((value[e] - centre) * factor));
+        biasSum += static_cast<double>(d[e]);
+      }
+    });
   }
   scaleSum = joinBlock<Plus>(scaleSum);
   biasSum = joinBlock<Plus>(biasSum);
@@ -84,15 +100,28 @@ SS_GLOBAL void groupNormGrad(Global<const float> dy, Global<const float> x, Glob
   const std::int64_t region = gpu::blockIndex(), at = region * g.width();
   const float centre = mean[region], factor = inverse[region];
   float total = 0, dot = 0;
-  for (std::int64_t i = gpu::threadIndex(); i < g.width(); i += gpu::blockSize()) {
-    const float d = dy[at + i] * scale[g.scaleAt(region, i)];
-    total += d;
-    dot += d * (x[at + i] - centre);
-  }
+  forEachPart(g.width(), [&](std::int64_t i, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float d[kCount], value[kCount];
+    loadPart(dy, at + i, true, d);
+    loadPart(x, at + i, true, value);
+    for (int e = 0; e < kCount; ++e) {
+      const float own = d[e] * scale[g.scaleAt(region, i + e)];
+      total += own;
+      dot += own * (value[e] - centre);
+    }
+  });
   const float count = static_cast<float>(g.width());
   const float shift = joinBlock<Plus>(total) / count, slope = joinBlock<Plus>(dot) * factor * factor / count;
-  for (std::int64_t i = gpu::threadIndex(); i < g.width(); i += gpu::blockSize())
-    dx[at + i] = factor * (dy[at + i] * scale[g.scaleAt(region, i)] - shift - (x[at + i] - centre) * slope);
+  forEachPart(g.width(), [&](std::int64_t i, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float d[kCount], value[kCount];
+    loadPart(dy, at + i, true, d);
+    loadPart(x, at + i, true, value);
+    for (int e = 0; e < kCount; ++e)
+      d[e] = factor * (d[e] * scale[g.scaleAt(region, i + e)] - shift - (value[e] - centre) * slope);
+    storePart(dx, at + i, true, d);
+  });
 }
 
 Result<Groups> groupsOf(const KernelSpec& spec, const Dims& x, const Dims& scale) {

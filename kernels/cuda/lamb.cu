@@ -9,7 +9,7 @@
 namespace stepscope::cuda {
 inline namespace lamb_cu {
 
-constexpr int kEach = 4;  // elements of a thread
+constexpr int kEach = kFew;  // elements of a thread
 constexpr std::int64_t kBlock = kThreads * kEach;
 
 enum LambFactor { kBeta1, kRest1, kBeta2, kRest2, kScale, kUnbias1, kUnbias2, kEps, kDecay, kRate, kTrust, kLambFactors };
@@ -41,29 +41,46 @@ struct LambOperands {
   Global<const float> p, m, v;
   Gradient<kLow> g;
 };
+// Four neighbours of them, and of the update.
 struct Updated {
-  float p, m, v, u;
+  float p[kEach] = {}, m[kEach] = {}, v[kEach] = {}, u[kEach] = {};
 };
+// The n elements from `first` on.
 template <DType kLow>
-SS_DEVICE Updated updated(const LambOperands<kLow>& o, const Global<const float>& f, std::int64_t i) {
-  const float gradient = gradientAt(o.g, i);
-  const float p = o.p[i], g = gradient * f[kScale];
-  const float m = f[kBeta1] * o.m[i] + f[kRest1] * g, v = f[kBeta2] * o.v[i] + f[kRest2] * (g * g);
-  return {p, m, v, m * f[kUnbias1] / (sqrtf(v * f[kUnbias2]) + f[kEps]) + f[kDecay] * p};
+SS_DEVICE Updated updated(const LambOperands<kLow>& o, const Global<const float>& f, std::int64_t first, int n) {
+  Updated all;
+  float g[kEach] = {};
+  load(o.p, first, n, all.p);
+  loadGradient(o.g, first, n, g);
+  load(o.m, first, n, all.m);
+  load(o.v, first, n, all.v);
+  for (int e = 0; e < n; ++e) {
+    const float scaled = g[e] * f[kScale];
+    all.m[e] = f[kBeta1] * all.m[e] + f[kRest1] * scaled;
+    all.v[e] = f[kBeta2] * all.v[e] + f[kRest2] * (scaled * scaled);
+    all.u[e] = all.m[e] * f[kUnbias1] / (sqrtf(all.v[e] * f[kUnbias2]) + f[kEps]) + f[kDecay] * all.p[e];
+  }
+  return all;
+}
+// Of this thread: the first of its elements, and how many it has.
+SS_DEVICE std::int64_t firstElement() { return gpu::blockIndex() * kBlock + gpu::threadIndex() * kEach; }
+SS_DEVICE int elementsBelow(std::int64_t first, std::int64_t count) {
+  return first >= count ? 0 : static_cast<int>(count - first < kEach ? count - first : kEach);
 }
 
 // squares[block, 2]: of the parameter and of its update.
 template <DType kLow>
 SS_GLOBAL void lambSquares(LambOperands<kLow> operands, Global<const float> factors, Global<double> squares,
                            std::int64_t count) {
-  const std::int64_t first = gpu::blockIndex() * kBlock;
+  const std::int64_t first = firstElement();
+  const int n = elementsBelow(first, count);
   double parameter = 0, update = 0;
-  for (int e = 0; e < kEach; ++e) {
-    const std::int64_t i = first + e * kThreads + gpu::threadIndex();
-    if (i >= count) continue;
-    const Updated one = updated(operands, factors, i);
-    parameter += static_cast<double>(one.p) * static_cast<double>(one.p);
-    update += static_cast<double>(one.u) * static_cast<double>(one.u);
+  if (n > 0) {
+    const Updated all = updated(operands, factors, first, n);
+    for (int e = 0; e < n; ++e) {
+      parameter += static_cast<double>(all.p[e]) * static_cast<double>(all.p[e]);
+      update += static_cast<double>(all.u[e]) * static_cast<double>(all.u[e]);
+    }
   }
   parameter = joinBlock<Plus>(parameter);
   update = joinBlock<Plus>(update);
@@ -89,14 +106,17 @@ SS_GLOBAL void lambTrust(Global<const double> squares, Global<float> factors, st
 template <DType kLow>
 SS_GLOBAL void lambElements(LambOperands<kLow> operands, Global<const float> factors, Global<float> np, Global<float> nm,
                             Global<float> nv, Copy<kLow> copy, std::int64_t count) {
-  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
-  if (i >= count) return;
-  const Updated one = updated(operands, factors, i);
-  const float next = one.p - factors[kRate] * factors[kTrust] * one.u;
-  np[i] = next;
-  if (copy.low.present()) copy.low[i] = static_cast<typename Element<kLow>::Type>(next);
-  if (nm.present()) nm[i] = one.m;
-  if (nv.present()) nv[i] = one.v;
+  const std::int64_t first = firstElement();
+  const int n = elementsBelow(first, count);
+  if (n == 0) return;
+  const Updated all = updated(operands, factors, first, n);
+  const float rate = factors[kRate] * factors[kTrust];
+  float next[kEach] = {};
+  for (int e = 0; e < n; ++e) next[e] = all.p[e] - rate * all.u[e];
+  store(np, first, n, next);
+  storeCopy(copy, first, n, next);
+  if (nm.present()) store(nm, first, n, all.m);
+  if (nv.present()) store(nv, first, n, all.v);
 }
 
 template <DType kLow>
@@ -130,7 +150,7 @@ Result<std::unique_ptr<Kernel>> lambUpdate(const KernelSpec& spec) {
                    gpu.readRoom<float>(0, kLambFactors), gpu.room<double>(kSquares, 2 * parts), count));
     SS_TRY(gpu.run("lamb: ratio", gpu::function<lambTrust>, 1, threadsForRow(parts),
                    gpu.readRoom<double>(kSquares, 2 * parts), gpu.room<float>(0, kLambFactors, Access::kReadWrite), parts));
-    return gpu.run("lamb", gpu::function<lambElements<kLow>>, blocksFor(count), kThreads, operands(),
+    return gpu.run("lamb", gpu::function<lambElements<kLow>>, parts, kThreads, operands(),
                    gpu.readRoom<float>(0, kLambFactors), gpu.out<float>(0), gpu.out<float>(1), gpu.out<float>(2),
                    copyOf<kLow>(gpu, copies, 3), count);
   };

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "kernels/cuda/element.h"
-#include "kernels/cuda/support.h"
+#include "kernels/cuda/row_parts.h"
 
 namespace stepscope::cuda {
 
-inline constexpr int kFew = 4;
+inline constexpr int kFew = kQuad;
 
 // One of both is there.
 template <DType kLow>
@@ -23,24 +23,6 @@ struct Copy {
   Global<typename Element<kLow>::Type> low;
 };
 
-// The n elements from `first` on, kFew at once where all are there.
-template <typename T>
-SS_DEVICE void load(const Global<const T>& x, std::int64_t first, int n, T (&to)[kFew]) {
-  if (n == kFew) {
-    const gpu::Four<T> four = x.four(first);
-    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
-  } else {
-    for (int e = 0; e < n; ++e) to[e] = x[first + e];
-  }
-}
-// The way back.
-template <typename T>
-SS_DEVICE void store(const Global<T>& y, std::int64_t first, int n, const T (&from)[kFew]) {
-  if (n == kFew)
-    y.setFour(first, {from[0], from[1], from[2], from[3]});
-  else
-    for (int e = 0; e < n; ++e) y[first + e] = from[e];
-}
 // As load, widened.
 template <DType kLow>
 SS_DEVICE void loadGradient(const Gradient<kLow>& g, std::int64_t first, int n, float (&to)[kFew]) {

@@ -1,6 +1,7 @@
 // LayerNormalization and its form without mean (RMS), with their gradients. One block per row; the gradients of scale and
 // bias are summed in two stages: parts of 32 rows, then the parts in their order.
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
@@ -8,29 +9,40 @@ inline namespace norm_cu {
 
 constexpr std::int64_t kPartRows = 32;
 
-// x, y: [rows, width]; scale, bias?: [width]; mean?, inverse?: [rows]; y may lie over x.
+// x, y: [rows, width]; scale, bias?: [width]; mean?, inverse?: [rows]; y may lie over x. wide: as loadPart has it.
 template <bool kCentred>
 SS_GLOBAL void normRows(Global<const float> x, Global<const float> scale, Global<const float> bias, Global<float> y,
-                        Global<float> mean, Global<float> inverse, std::int64_t width, float epsilon) {
+                        Global<float> mean, Global<float> inverse, std::int64_t width, float epsilon, bool wide) {
   const std::int64_t row = gpu::blockIndex(), at = row * width;
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
   float centre = 0;
   if (kCentred) {
-    for (std::int64_t j = thread; j < width; j += threads) centre += x[at + j];
+    forEachPart(width, [&](std::int64_t j, auto n) {
+      float part[decltype(n)::value];
+      loadPart(x, at + j, wide, part);
+      for (const float one : part) centre += one;
+    });
     centre = joinBlock<Plus>(centre) / static_cast<float>(width);
   }
   float squares = 0;
-  for (std::int64_t j = thread; j < width; j += threads) {
-    const float d = x[at + j] - centre;
-    squares += d * d;
-  }
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(x, at + j, wide, part);
+    for (const float one : part) squares += (one - centre) * (one - centre);
+  });
   const float factor = 1.0F / sqrtf(joinBlock<Plus>(squares) / static_cast<float>(width) + epsilon);
-  for (std::int64_t j = thread; j < width; j += threads) {
-    float value = (x[at + j] - centre) * factor * scale[j];
-    if (bias.present()) value += bias[j];
-    y[at + j] = value;
-  }
-  if (thread != 0) return;
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float value[kCount], slope[kCount], shift[kCount] = {};
+    loadPart(x, at + j, wide, value);
+    loadPart(scale, j, wide, slope);
+    if (bias.present()) loadPart(bias, j, wide, shift);
+    for (int e = 0; e < kCount; ++e) {
+      value[e] = (value[e] - centre) * factor * slope[e];
+      if (bias.present()) value[e] += shift[e];
+    }
+    storePart(y, at + j, wide, value);
+  });
+  if (gpu::threadIndex() != 0) return;
   if (mean.present()) mean[row] = centre;
   if (inverse.present()) inverse[row] = factor;
 }
@@ -38,21 +50,34 @@ SS_GLOBAL void normRows(Global<const float> x, Global<const float> scale, Global
 // dx = inverse * (d - (sum d + (x - mean) inverse^2 sum d (x - mean)) / width) with d = dy * scale; dx may lie over dy or x.
 template <bool kCentred>
 SS_GLOBAL void normGradRows(Global<const float> dy, Global<const float> x, Global<const float> scale,
-                            Global<const float> mean, Global<const float> inverse, Global<float> dx, std::int64_t width) {
+                            Global<const float> mean, Global<const float> inverse, Global<float> dx, std::int64_t width,
+                            bool wide) {
   const std::int64_t row = gpu::blockIndex(), at = row * width;
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
   const float centre = kCentred ? static_cast<float>(mean[row]) : 0.0F, factor = inverse[row];
   float total = 0, dot = 0;
-  for (std::int64_t j = thread; j < width; j += threads) {
-    const float d = dy[at + j] * scale[j];
-    total += d;
-    dot += d * (x[at + j] - centre);
-  }
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float d[kCount], value[kCount], slope[kCount];
+    loadPart(dy, at + j, wide, d);
+    loadPart(x, at + j, wide, value);
+    loadPart(scale, j, wide, slope);
+    for (int e = 0; e < kCount; ++e) {
+      total += d[e] * slope[e];
+      dot += d[e] * slope[e] * (value[e] - centre);
+    }
+  });
   const float count = static_cast<float>(width);
   const float shift = kCentred ? joinBlock<Plus>(total) / count : 0.0F;
-  const float slope = joinBlock<Plus>(dot) * factor * factor / count;
-  for (std::int64_t j = thread; j < width; j += threads)
-    dx[at + j] = factor * (dy[at + j] * scale[j] - shift - (x[at + j] - centre) * slope);
+  const float steep = joinBlock<Plus>(dot) * factor * factor / count;
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float d[kCount], value[kCount], slope[kCount];
+    loadPart(dy, at + j, wide, d);
+    loadPart(x, at + j, wide, value);
+    loadPart(scale, j, wide, slope);
+    for (int e = 0; e < kCount; ++e) d[e] = factor * (d[e] * slope[e] - shift - (value[e] - centre) * steep);
+    storePart(dx, at + j, wide, d);
+  });
 }
 
 // scaleParts, biasParts?: [parts, width]: sums over the rows of each part. One thread per column and part.
@@ -110,8 +135,11 @@ Result<std::unique_ptr<Kernel>> makeForward(const KernelSpec& spec) {
   return makeLaunched("rows", [=](Launcher& gpu) {
     const auto bias = hasBias ? gpu.in<float>(2) : Global<const float>();
     const auto mean = kCentred ? gpu.out<float>(1) : Global<float>();
+    const KernelCall& call = gpu.call();
+    const void* const row = hasBias ? call.inputs[2].data : nullptr;
     return gpu.run("norm", gpu::function<normRows<kCentred>>, rows.count, threadsForRow(rows.width), gpu.in<float>(0),
-                   gpu.in<float>(1), bias, gpu.out<float>(0), mean, gpu.out<float>(kInverse), rows.width, epsilon);
+                   gpu.in<float>(1), bias, gpu.out<float>(0), mean, gpu.out<float>(kInverse), rows.width, epsilon,
+                   movesQuads(rows.width, {call.inputs[0].data, call.inputs[1].data, row, call.outputs[0].data}));
   });
 }
 
@@ -147,9 +175,11 @@ Result<std::unique_ptr<Kernel>> makeBackward(const KernelSpec& spec) {
       SS_TRY(gpu.run("norm gradient: bias", gpu::function<sumParts>, blocksFor(rows.width), kThreads,
                      gpu.readRoom<float>(partBytes, parts * rows.width), gpu.out<float>(2), parts, rows.width));
     if (!dx) return {};
+    const std::span<const TensorView> in = gpu.call().inputs;
+    const bool wide = movesQuads(rows.width, {in[0].data, in[1].data, in[2].data, gpu.call().outputs[0].data});
     return gpu.run("norm gradient", gpu::function<normGradRows<kCentred>>, rows.count, threadsForRow(rows.width),
                    gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), mean(), gpu.in<float>(kInverse), gpu.out<float>(0),
-                   rows.width);
+                   rows.width, wide);
   };
   return makeLaunched("rows", body, 2 * partBytes);
 }

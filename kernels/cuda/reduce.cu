@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/reference/reduction/loops.h"
@@ -17,6 +18,7 @@ struct Plan {
   Walk<1> kept, reduced;
   std::int64_t outputs = 1, count = 1, parts = 1;
   Finish finish = Finish::kNone;
+  bool rows = false;  // the elements of a result lie side by side, a multiple of four from such a place
 };
 
 template <Term kTerm>
@@ -43,21 +45,36 @@ SS_DEVICE double joinSome(const Plan& plan, Global<const float> x, std::int64_t 
   return value;
 }
 
-// y: [outputs, parts]. One block per result and part.
+// The same of the quads begin, begin + step … below end, which lie side by side from `base` on.
+template <typename Join, Term kTerm>
+SS_DEVICE double joinQuads(Global<const float> x, std::int64_t base, std::int64_t begin, std::int64_t end, std::int64_t step,
+                           double start, bool wide) {
+  double value = start;
+  for (std::int64_t q = begin; q < end; q += step) {
+    float part[kQuad];
+    loadPart(x, base + q * kQuad, wide, part);
+    for (const float one : part) value = Join::of(value, termOf<kTerm>(one));
+  }
+  return value;
+}
+
+// y: [outputs, parts]. One block per result and part. wide: as loadPart has it.
 template <typename Join, Term kTerm, typename Y>
-SS_GLOBAL void reduceByBlocks(Global<const float> x, Global<Y> y, Plan plan, double start) {
+SS_GLOBAL void reduceByBlocks(Global<const float> x, Global<Y> y, Plan plan, double start, bool wide) {
   const std::int64_t output = gpu::blockIndex() / plan.parts, part = gpu::blockIndex() % plan.parts;
   std::int64_t base[1];
   plan.kept.offsets(output, base);
-  const std::int64_t begin = plan.count * part / plan.parts, end = plan.count * (part + 1) / plan.parts;
-  const double value =
-      joinBlock<Join>(joinSome<Join, kTerm>(plan, x, base[0], begin + gpu::threadIndex(), end, gpu::blockSize(), start));
+  const std::int64_t items = plan.rows ? plan.count / kQuad : plan.count, begin = items * part / plan.parts,
+                     first = begin + gpu::threadIndex(), end = items * (part + 1) / plan.parts;
+  const double own = plan.rows ? joinQuads<Join, kTerm>(x, base[0], first, end, gpu::blockSize(), start, wide)
+                               : joinSome<Join, kTerm>(plan, x, base[0], first, end, gpu::blockSize(), start);
+  const double value = joinBlock<Join>(own);
   if (gpu::threadIndex() == 0) y[gpu::blockIndex()] = static_cast<Y>(plan.parts == 1 ? finished(plan, value) : value);
 }
 
 // y: [parts, outputs]. One thread per result and part.
 template <typename Join, Term kTerm, typename Y>
-SS_GLOBAL void reduceByThreads(Global<const float> x, Global<Y> y, Plan plan, double start) {
+SS_GLOBAL void reduceByThreads(Global<const float> x, Global<Y> y, Plan plan, double start, bool) {
   const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
   if (i >= plan.outputs * plan.parts) return;
   const std::int64_t output = i % plan.outputs, part = i / plan.outputs;
@@ -84,18 +101,19 @@ std::unique_ptr<Kernel> makeOf(const Plan& plan, bool byBlocks, double start) {
   const std::int64_t partials = plan.outputs * plan.parts;
   const int threads = byBlocks ? threadsForRow(plan.count / plan.parts) : kThreads;
   const std::int64_t blocks = byBlocks ? partials : blocksFor(partials);
+  const auto isWide = [](Launcher& gpu) { return movesQuads(kQuad, {gpu.call().inputs[0].data}); };
   if (plan.parts == 1)
     return makeLaunched("reduction", [=](Launcher& gpu) {
       return gpu.run(
           "reduction",
           byBlocks ? gpu::function<reduceByBlocks<Join, kTerm, float>> : gpu::function<reduceByThreads<Join, kTerm, float>>,
-          blocks, threads, gpu.in<float>(0), gpu.out<float>(0), plan, start);
+          blocks, threads, gpu.in<float>(0), gpu.out<float>(0), plan, start, isWide(gpu));
     });
   const auto body = [=](Launcher& gpu) -> Status {
     SS_TRY(gpu.run(
         "reduction: parts",
         byBlocks ? gpu::function<reduceByBlocks<Join, kTerm, double>> : gpu::function<reduceByThreads<Join, kTerm, double>>,
-        blocks, threads, gpu.in<float>(0), gpu.room<double>(0, partials), plan, start));
+        blocks, threads, gpu.in<float>(0), gpu.room<double>(0, partials), plan, start, isWide(gpu)));
     return gpu.run("reduction", gpu::function<joinParts<Join>>, blocksFor(plan.outputs), kThreads,
                    gpu.readRoom<double>(0, partials), gpu.out<float>(0), plan, byBlocks ? plan.parts : 1,
                    byBlocks ? 1 : plan.outputs);
@@ -121,6 +139,8 @@ Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims
   plan.outputs = axes.outputs;
   plan.count = axes.count;
   const bool byBlocks = axes.inner < 32;
+  plan.rows = plan.reduced.rank == 1 && plan.reduced.strides[0][0] == 1 && plan.count % kQuad == 0;
+  for (int a = 0; a < plan.kept.rank; ++a) plan.rows = plan.rows && plan.kept.strides[0][a] % kQuad == 0;
   // Enough parts to fill a GPU where results are few.
   if (byBlocks && plan.outputs < 64)
     plan.parts = std::clamp<std::int64_t>(plan.count / 4096, 1, 256);

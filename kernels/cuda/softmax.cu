@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
 
@@ -11,36 +12,55 @@ inline namespace softmax_cu {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// x, y: [rows, width]; y may lie over x. One block per row.
+// x, y: [rows, width]; y may lie over x. One block per row. wide: as loadPart has it.
 template <bool kLog>
-SS_GLOBAL void softmaxRows(Global<const float> x, Global<float> y, std::int64_t width) {
+SS_GLOBAL void softmaxRows(Global<const float> x, Global<float> y, std::int64_t width, bool wide) {
   const std::int64_t row = gpu::blockIndex() * width;
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
   float max = kLowest;
-  for (std::int64_t j = thread; j < width; j += threads) max = Larger::of(max, static_cast<float>(x[row + j]));
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(x, row + j, wide, part);
+    for (const float one : part) max = Larger::of(max, one);
+  });
   max = joinBlock<Larger>(max);
   float sum = 0;
-  for (std::int64_t j = thread; j < width; j += threads) sum += expf(x[row + j] - max);
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(x, row + j, wide, part);
+    for (const float one : part) sum += expf(one - max);
+  });
   sum = joinBlock<Plus>(sum);
   const float scale = 1.0F / sum, logSum = logf(sum);
-  for (std::int64_t j = thread; j < width; j += threads) {
-    const float distance = x[row + j] - max;
-    y[row + j] = kLog ? distance - logSum : expf(distance) * scale;
-  }
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    float part[decltype(n)::value];
+    loadPart(x, row + j, wide, part);
+    for (float& one : part) one = kLog ? one - max - logSum : expf(one - max) * scale;
+    storePart(y, row + j, wide, part);
+  });
 }
 
 // dy, y, dx: [rows, width]; dx may lie over dy or y.
 template <bool kLog>
-SS_GLOBAL void softmaxGradRows(Global<const float> dy, Global<const float> y, Global<float> dx, std::int64_t width) {
+SS_GLOBAL void softmaxGradRows(Global<const float> dy, Global<const float> y, Global<float> dx, std::int64_t width,
+                               bool wide) {
   const std::int64_t row = gpu::blockIndex() * width;
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
   float sum = 0;
-  for (std::int64_t j = thread; j < width; j += threads) sum += dy[row + j] * (kLog ? 1.0F : static_cast<float>(y[row + j]));
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float d[kCount], v[kCount];
+    loadPart(dy, row + j, wide, d);
+    loadPart(y, row + j, wide, v);
+    for (int e = 0; e < kCount; ++e) sum += d[e] * (kLog ? 1.0F : v[e]);
+  });
   sum = joinBlock<Plus>(sum);
-  for (std::int64_t j = thread; j < width; j += threads) {
-    const float d = dy[row + j], v = y[row + j];
-    dx[row + j] = kLog ? d - expf(v) * sum : v * (d - sum);
-  }
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float d[kCount], v[kCount];
+    loadPart(dy, row + j, wide, d);
+    loadPart(y, row + j, wide, v);
+    for (int e = 0; e < kCount; ++e) d[e] = kLog ? d[e] - expf(v[e]) * sum : v[e] * (d[e] - sum);
+    storePart(dx, row + j, wide, d);
+  });
 }
 
 // x, y: [outer, width, inner]; y may lie over x. One thread per line of `width` elements.
@@ -82,28 +102,38 @@ struct Masking {
   float fill = 0;
 };
 
-// x, y: [rows, width]; the mask broadcasts to them; y may lie over x.
+// x, y: [rows, width]; the mask broadcasts to them; y may lie over x. Masks, which are of any strides, are read one by one.
 SS_GLOBAL void maskedSoftmaxRows(Global<const float> x, Global<const float> added, Global<const std::uint8_t> kept,
-                                 Masking masking, Global<float> y, std::int64_t width) {
+                                 Masking masking, Global<float> y, std::int64_t width, bool wide) {
   const std::int64_t row = gpu::blockIndex() * width;
-  const int thread = gpu::threadIndex(), threads = gpu::blockSize();
   float max = kLowest;
-  for (std::int64_t j = thread; j < width; j += threads) {
-    std::int64_t at[1];
-    masking.walk.offsets(row + j, at);
-    float score = x[row + j];
-    if (!masking.bools)
-      score += added[at[0]];
-    else if ((static_cast<std::uint8_t>(kept[at[0]]) != 0) == masking.invert)
-      score = masking.fill;
-    y[row + j] = score;  // read again by this thread alone
-    max = Larger::of(max, score);
-  }
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float score[kCount];
+    loadPart(x, row + j, wide, score);
+    for (int e = 0; e < kCount; ++e) {
+      std::int64_t at[1];
+      masking.walk.offsets(row + j + e, at);
+      if (!masking.bools)
+        score[e] += added[at[0]];
+      else if ((static_cast<std::uint8_t>(kept[at[0]]) != 0) == masking.invert)
+        score[e] = masking.fill;
+      max = Larger::of(max, score[e]);
+    }
+    storePart(y, row + j, wide, score);  // read again by this thread alone
+  });
   max = joinBlock<Larger>(max);
   float sum = 0;
-  for (std::int64_t j = thread; j < width; j += threads) sum += expf(y[row + j] - max);
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    for (int e = 0; e < decltype(n)::value; ++e) sum += expf(y[row + j + e] - max);
+  });
   const float scale = 1.0F / joinBlock<Plus>(sum);
-  for (std::int64_t j = thread; j < width; j += threads) y[row + j] = expf(y[row + j] - max) * scale;
+  forEachPart(width, [&](std::int64_t j, auto n) {
+    constexpr int kCount = decltype(n)::value;
+    float part[kCount];
+    for (int e = 0; e < kCount; ++e) part[e] = expf(y[row + j + e] - max) * scale;
+    storePart(y, row + j, wide, part);
+  });
 }
 
 // [count, width, inner]
@@ -134,8 +164,9 @@ Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec) {
   }
   const auto kernel = log ? gpu::function<softmaxRows<true>> : gpu::function<softmaxRows<false>>;
   return makeLaunched("rows", [=](Launcher& gpu) {
-    return gpu.run("softmax", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.out<float>(0),
-                   rows.width);
+    const bool wide = movesQuads(rows.width, {gpu.call().inputs[0].data, gpu.call().outputs[0].data});
+    return gpu.run("softmax", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.out<float>(0), rows.width,
+                   wide);
   });
 }
 
@@ -155,8 +186,10 @@ Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec) {
   }
   const auto kernel = log ? gpu::function<softmaxGradRows<true>> : gpu::function<softmaxGradRows<false>>;
   return makeLaunched("rows", [=](Launcher& gpu) {
+    const KernelCall& call = gpu.call();
+    const bool wide = movesQuads(rows.width, {call.inputs[0].data, call.inputs[1].data, call.outputs[0].data});
     return gpu.run("softmax gradient", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.in<float>(1),
-                   gpu.out<float>(0), rows.width);
+                   gpu.out<float>(0), rows.width, wide);
   });
 }
 
@@ -182,7 +215,8 @@ Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
     const auto added = masking.bools ? Global<const float>() : gpu.in<float>(1);
     const auto kept = masking.bools ? gpu.in<std::uint8_t>(1) : Global<const std::uint8_t>();
     return gpu.run("masked softmax", gpu::function<maskedSoftmaxRows>, rows, threadsForRow(width), gpu.in<float>(0), added,
-                   kept, masking, gpu.out<float>(0), width);
+                   kept, masking, gpu.out<float>(0), width,
+                   movesQuads(width, {gpu.call().inputs[0].data, gpu.call().outputs[0].data}));
   });
 }
 

@@ -45,12 +45,16 @@ REASONS = {
     "update_cu::adamElements": "a thread has four loads of 16 bytes under way, which hides the latency of memory with fewer threads",
     "product_cu::products<4>": "a thread keeps 16 sums and 8 operands in registers, so that a product reads shared memory less often",
 }
-# Kernels that memory bounds: each moves 16 bytes at once. dropPart draws for rows of any places, whose elements have no common alignment.
+# Kernels that memory bounds: each moves 16 bytes at once. Not among them, since neighbouring threads have neighbouring elements of 4 bytes or less:
+# those along another axis than the last one (softmaxLines, parameterParts, sumParts, reduceByThreads, addRows), windows and places that indices name
+# (pool, pad, scatter, addPicks), rows of any places (dropPart), copies whose runs or addresses are no multiple of 16 bytes (moveElements and
+# gatherElements of smaller words), and what joins some sums.
 WIDE = re.compile(
     r"elementwise_cu::elementwise<|cast_cu::cast<|update_cu::(adamElements|sgdElements|accumulateElements)|dropout_cu::(?!dropPart)"
-    r"|movement_cu::moveElements<stepscope::cuda::Wide>|segments_cu::startElements<stepscope::cuda::Wide>|gather_cu::(begin|gatherElements<stepscope::cuda::Wide)"
+    r"|lamb_cu::(lambElements|lambSquares)|movement_cu::moveElements<stepscope::cuda::Wide>|segments_cu::startElements<stepscope::cuda::Wide>"
+    r"|gather_cu::(begin|gatherElements<stepscope::cuda::Wide)|softmax_cu::\w*Rows|norm_cu::norm(Grad)?Rows|batch_norm_cu::|group_norm_cu::"
+    r"|cross_entropy_cu::loss(Grad)?Rows|reduce_cu::reduceByBlocks"
 )
-
 
 def find_nvcc():
     return shutil.which("nvcc") or next((p for p in ["/usr/local/cuda/bin/nvcc"] if pathlib.Path(p).exists()), None)
