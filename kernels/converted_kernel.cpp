@@ -12,9 +12,15 @@ class ConvertedKernel final : public Kernel {
  public:
   explicit ConvertedKernel(std::unique_ptr<Kernel> inner) : inner_(std::move(inner)) {}
 
-  Status add(const KernelRegistry& kernels, std::string_view device, const OperandSpec& operand, int threads, bool isInput) {
+  // onHost: it is not where the other operands are.
+  Status add(const KernelRegistry& kernels, std::string_view device, const OperandSpec& operand, int threads, bool isInput,
+             bool onHost) {
     Operand& added = (isInput ? inputs_ : outputs_).emplace_back();
     if (!isLow(operand.dtype)) return {};
+    if (onHost) {
+      added.host = Tensor(DType::kF32, operand.dims);
+      return {};
+    }
     KernelSpec cast;
     cast.op = "Cast";
     cast.threads = threads;
@@ -46,6 +52,12 @@ class ConvertedKernel final : public Kernel {
       return cast.run({std::span(&from, 1), std::span(&to, 1), {}, call.random, call.stream, {}});
     };
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].host.valid()) {
+        wideInputs_[i] = inputs_[i].host.view();
+        for (std::int64_t e = 0; e < wideInputs_[i].elements(); ++e)
+          storeElement(wideInputs_[i], e, elementAsDouble(call.inputs[i], e));
+        continue;
+      }
       wideInputs_[i] = wideOf(call.inputs[i], inputs_[i]);
       if (inputs_[i].cast) SS_TRY(convert(*inputs_[i].cast, call.inputs[i], wideInputs_[i]));
     }
@@ -62,8 +74,9 @@ class ConvertedKernel final : public Kernel {
 
  private:
   struct Operand {
-    std::unique_ptr<Kernel> cast;  // null: it is used as it is
+    std::unique_ptr<Kernel> cast;  // null: it is used as it is, or converted here
     std::size_t offset = 0;        // of the copy in the workspace
+    Tensor host;                   // the copy of an operand that a kernel of a device reads on the host
   };
   std::unique_ptr<Kernel> inner_;
   std::vector<Operand> inputs_, outputs_;
@@ -98,8 +111,11 @@ KernelSpec widened(const KernelSpec& spec) {
 Result<std::unique_ptr<Kernel>> makeConvertedKernel(const KernelRegistry& kernels, std::string_view device, KernelSpec spec,
                                                     std::unique_ptr<Kernel> inner) {
   auto made = std::make_unique<ConvertedKernel>(std::move(inner));
-  for (const OperandSpec& input : spec.inputs) SS_TRY(made->add(kernels, device, input, spec.threads, true));
-  for (const OperandSpec& output : spec.outputs) SS_TRY(made->add(kernels, device, output, spec.threads, false));
+  const auto onDevice = [](const OperandSpec& operand) { return operand.space == Space::kDevice; };
+  const bool apart = std::ranges::any_of(spec.inputs, onDevice);
+  for (const OperandSpec& input : spec.inputs)
+    SS_TRY(made->add(kernels, device, input, spec.threads, true, apart && !onDevice(input)));
+  for (const OperandSpec& output : spec.outputs) SS_TRY(made->add(kernels, device, output, spec.threads, false, false));
   made->finish();
   return made;
 }

@@ -69,19 +69,12 @@ TEST_P(CudaTable, AgreesWithTheReferenceKernel) {
   EXPECT_EQ(taken == 0, leftToTheCpu().contains(test.op + test.label)) << taken << " rounds taken";
 }
 
-// Ops whose states and rates are float32 whatever the gradient is: cuda_low_updates_test.cpp.
-const std::set<std::string>& readingBothTypes() {
-  static const std::set<std::string> kOps{};
-  return kOps;
-}
-
 // On the same numbers in a low type: what the reference kernel makes of them in float32, rounded once.
 TEST_P(CudaTable, AgreesInLowTypes) {
   SS_NEEDS_DEVICE();
   constexpr int kRounds = 30, kEnough = 3;
   constexpr std::int64_t kMost = 4000;
   const LoopCase& test = GetParam();
-  if (readingBothTypes().contains(test.op)) return;
   const auto isWide = [](DType dtype) { return dtype == DType::kF32; };
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     Random random(6);
@@ -99,7 +92,8 @@ TEST_P(CudaTable, AgreesInLowTypes) {
       for (auto& [type, dims] : low.outputs)
         if (isWide(type)) type = dtype;
       const KernelSpec spec = specOf(test.domain, test.op, attrs, low), same = specOf(test.domain, test.op, attrs, wide);
-      floating += canBeConverted(spec) ? 1 : 0;
+      if (!canBeConverted(spec)) continue;  // none of floats, or a cast
+      ++floating;
       if (!deviceNamed(kDevices[0]).takes(spec)) continue;
       ++taken;
       const auto kernel = builtInKernels().make("cuda", spec);
@@ -115,7 +109,8 @@ TEST_P(CudaTable, AgreesInLowTypes) {
                  test.op + " in " + std::string(dtypeName(dtype)) + " round " + std::to_string(round));
       if (HasFatalFailure()) return;
     }
-    EXPECT_EQ(taken == 0, floating == 0) << dtypeName(dtype) << ": " << taken << " rounds taken";
+    EXPECT_EQ(taken == 0, floating == 0 || leftToTheCpu().contains(test.op + test.label))
+        << dtypeName(dtype) << ": " << taken << " rounds taken";
   }
 }
 
