@@ -22,11 +22,13 @@ Tensor numbers(const Dims& dims, DType dtype, int seed) {
   return made;
 }
 
-std::int64_t productsOfLibrary() {
+std::int64_t countOfLibrary(const char* counter) {
   void* const library = dlopen(SS_FAKE_CUBLAS, RTLD_NOW | RTLD_NOLOAD);
-  const auto count = library ? reinterpret_cast<std::int64_t (*)()>(dlsym(library, "fakeCublasProducts")) : nullptr;
+  const auto count = library ? reinterpret_cast<std::int64_t (*)()>(dlsym(library, counter)) : nullptr;
   return count ? count() : 0;
 }
+std::int64_t productsOfLibrary() { return countOfLibrary("fakeCublasProducts"); }
+std::int64_t epiloguesOfLibrary() { return countOfLibrary("fakeCublasEpilogues"); }
 
 struct Form {
   const char *name, *domain, *op;
@@ -204,7 +206,10 @@ TEST_P(LibraryProducts, AgreeWithTheReference) {
   ASSERT_TRUE(useFakeGpu());
   const auto device = makeCudaDevice("cuda");
   ASSERT_TRUE(device.has_value()) << device.error().message;
+  const std::int64_t before = epiloguesOfLibrary();
   for (int round = 0; round < 2; ++round) expectAgree(**device, form, dtype, form.calls);
+  const bool whole = std::string(form.op) == "EpilogueProduct" && std::string(form.name) != "GeluOfOddRows";
+  EXPECT_EQ(epiloguesOfLibrary() - before, whole ? 2 : 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, LibraryProducts,

@@ -24,7 +24,7 @@ namespace fake = stepscope::fake;
 namespace {
 
 constexpr LtStatus kInvalid = 7, kNotSupported = 15;
-std::int64_t products = 0;
+std::int64_t products = 0, epilogues = 0;
 
 struct Layout {
   int type = 0;
@@ -151,6 +151,8 @@ extern "C" {
 
 // For tests: products that were put on a stream.
 std::int64_t fakeCublasProducts() { return products; }
+// Those of them with Gelu, its slope or sums.
+std::int64_t fakeCublasEpilogues() { return epilogues; }
 
 LtStatus cublasLtCreate(LtHandle* handle) {
   static int one;
@@ -271,6 +273,7 @@ LtStatus cublasLtMatmul(LtHandle, LtMatmul matmul, const void* alpha, const void
   const auto put = driver ? reinterpret_cast<fake::Put>(dlsym(driver, "fakeGpuPut")) : nullptr;
   if (!put) return kInvalid;
   ++products;
+  epilogues += asked.epilogue >= kLtGelu ? 1 : 0;
   // A graph computes it again and again, so it stays.
   static auto* const calls = new std::deque<Call>();
   calls->push_back(call);
