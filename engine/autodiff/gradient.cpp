@@ -390,6 +390,7 @@ Result<GradientReport> Builder::build() {
 
   forwardOrder_ = graph_.order();
   for (std::size_t k = forwardOrder_.size(); k-- > 0;) {
+    SS_TRY(request_.cancel.check("gradient"));
     active_.resize(graph_.valueCapacity(), false);
     SS_TRY(differentiate(forwardOrder_[k]));
   }

@@ -23,6 +23,7 @@ struct GradientRequest {
   ValueId scale;    // a float32 scalar that the seed is multiplied by; absent: 1
   // Values and the gradients that they begin with, in the place of the seed. The loss then says only where gradients flow.
   std::vector<std::pair<ValueId, ValueId>> outer;
+  Cancel cancel = {};
 };
 
 struct GradientReport {
@@ -30,7 +31,8 @@ struct GradientReport {
   std::vector<CutEdge> cuts;
 };
 
-// Emits the backward phase. `inference` must be up to date; it is extended with the new values.
+// Emits the backward phase. `inference` must be up to date; it is extended with the new values. Errors: those of the rules;
+// kCancelled, with the graph half done.
 Result<GradientReport> buildGradient(Graph& graph, Inference& inference, const GradientRequest& request);
 
 }  // namespace stepscope

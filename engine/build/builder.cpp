@@ -81,6 +81,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
 }
 
 Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
+  SS_TRY(cancel_.check("inspect inputs"));
   BuildLog::Scope phase(log_, "inspect inputs");
   std::vector<std::string> notes;
   auto batch = step.request.firstBatch(work.graph, &notes);
@@ -108,6 +109,7 @@ Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph&
   BuildLog::Scope phase(log_, std::string(name));
   const BuildRequest& request = step.request;
   PassContext context = passContext(model_->file, request.options, request.threads, inference);
+  context.cancel = cancel_;
   context.extents = step.extents;
   for (const snapshot::InputDensity& density : step.densities)
     for (const DensityProbe::Entry& entry : step.density.entries())
@@ -128,7 +130,8 @@ Status Builder::gradient(SymbolicStep& step, Work& work) const {
     BuildLog::Scope phase(log_, "gradient");
     graph.setPass("gradient");
     // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
-    GradientRequest request{step.loss, step.trained, 1.0 / static_cast<double>(step.request.options.accumulate), {}};
+    GradientRequest request{step.loss, step.trained, 1.0 / static_cast<double>(step.request.options.accumulate),
+                            {},        {},           cancel_};
     const auto missing = checkGradientRules(graph, request.loss, request.trained, work.inference.ops());
     const std::string kernels = missingKernels(graph, work.inference.operators());
     if (!missing.empty())
@@ -161,6 +164,7 @@ Status Builder::gradient(SymbolicStep& step, Work& work) const {
 }
 
 Status Builder::optimizer(SymbolicStep& step, Work& work) const {
+  SS_TRY(cancel_.check("optimizer"));
   Graph& graph = work.graph;
   {
     BuildLog::Scope phase(log_, "optimizer");

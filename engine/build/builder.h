@@ -81,7 +81,9 @@ struct Variant {
 
 class Builder {
  public:
-  Builder(std::shared_ptr<const ImportedModel> model, BuildLog& log) : model_(std::move(model)), log_(log) {}
+  // `cancel` is looked at between phases and passes and within long ones: they end with kCancelled.
+  Builder(std::shared_ptr<const ImportedModel> model, BuildLog& log, const Cancel& cancel = {})
+      : model_(std::move(model)), log_(log), cancel_(cancel) {}
 
   // Phases attach loss … optimizer; forward only: inspect inputs and pre-grad passes. `stages` gets the graph after each
   // phase that succeeded, on an error too. Errors name every node that has no gradient or kernel, at once.
@@ -105,6 +107,7 @@ class Builder {
 
   std::shared_ptr<const ImportedModel> model_;
   BuildLog& log_;
+  const Cancel cancel_;
 };
 
 }  // namespace stepscope

@@ -64,6 +64,7 @@ Status importPasses(std::string_view name, ImportedModel& model, BuildLog& log) 
   const TrainOptions options;  // a file is opened before anything is set
   std::map<std::string, std::string> effects;
   PassContext context = passContext(model.file, options, threadsOf(options), *model.inference);
+  context.cancel = model.load.cancel;
   context.options["loop.max_iterations"] = std::to_string(model.load.loopIterations);
   if (Status status =
           runPhasePasses(model.registry->passesOf(name), options, model.graph, context, log, effects, model.stages);
@@ -93,6 +94,7 @@ Result<std::shared_ptr<const ImportedModel>> importModel(const std::filesystem::
   SS_TRY(importPasses("infer", *model, log));
   model->graph.markImported();
   keepStage(model->stages, "infer", model->graph, log);
+  model->load.cancel = {};  // it was of this call
   return model;
 }
 

@@ -56,7 +56,7 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
     constexpr std::int64_t kFoldElements = 1 << 20;
     variant->inference =
         std::make_unique<Inference>(graph, model_->registry->operators(), InferOptions{.foldElements = kFoldElements});
-    if (Status status = variant->inference->run(); !status) return phase.fail(request.explain(status.error()));
+    if (Status status = variant->inference->run(cancel_); !status) return phase.fail(request.explain(status.error()));
     if (variant->step->outer) {
       auto factors = sampleFactors(graph, *variant->step->outer);
       if (!factors) return phase.fail(factors.error());
@@ -99,12 +99,13 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
 
 Status Builder::recompute(Variant& variant) const {
   const TrainOptions& options = variant.step->request.options;
+  SS_TRY(cancel_.check("recompute"));
   BuildLog::Scope phase(log_, "recompute");
   Graph& graph = variant.graph;
   graph.setPass("recompute");
   const std::size_t before = graph.order().size();
-  auto outcome =
-      stepscope::recompute(graph, *variant.inference, {options.recomputeBudget, options.recomputePlan, variant.planOptions});
+  auto outcome = stepscope::recompute(graph, *variant.inference,
+                                      {options.recomputeBudget, options.recomputePlan, variant.planOptions, cancel_});
   if (!outcome) return phase.fail(outcome.error());
   writePassReport(phase.pass(), "recompute", outcome->result, before, graph.order().size());
   phase.count(outcome->result.matches);
@@ -124,8 +125,9 @@ Status Builder::recompute(Variant& variant) const {
 
 Status Builder::plan(Variant& variant, std::string reason) const {
   const TrainOptions& options = variant.step->request.options;
+  SS_TRY(cancel_.check("plan"));
   BuildLog::Scope phase(log_, "plan");
-  auto made = makePlan(variant.graph, *variant.inference, variant.planOptions);
+  auto made = makePlan(variant.graph, *variant.inference, variant.planOptions, cancel_);
   if (!made) return phase.fail(made.error());
   ExecutionPlan& plan = variant.plan = std::move(*made);
   plan.signature = variant.signature.text();

@@ -7,8 +7,9 @@
 namespace stepscope {
 
 Status completePlan(ExecutionPlan& plan, const Graph& graph, Backend backend, const Operators& operators, Device& device,
-                    bool reuse) {
+                    bool reuse, const Cancel& cancel) {
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
+    SS_TRY(cancel.check("bind"));
     const Instruction& instruction = plan.instructions[i];
     if (instruction.kind != InstructionKind::kKernel || instruction.view || instruction.dynamic) continue;
     const ThreadScope scope(instruction.spec().threads);

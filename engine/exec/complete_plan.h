@@ -10,6 +10,6 @@ namespace stepscope {
 // an Executor of it would allocate. Nothing of the arena, the state or the batch is allocated. Errors: no kernel for a node,
 // named.
 Status completePlan(ExecutionPlan& plan, const Graph& graph, Backend backend, const Operators& operators, Device& device,
-                    bool reuse);
+                    bool reuse, const Cancel& cancel = {});
 
 }  // namespace stepscope

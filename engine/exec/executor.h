@@ -1,6 +1,6 @@
 // Runs an ExecutionPlan: owns the arena, the kernels and the batch's memory; borrows the state.
 //
-// bind() makes every kernel and packs the arena; after it, run() allocates nothing but what dynamic instructions need.
+// bind() makes every kernel and finds all memory; after it, run() allocates nothing but what dynamic instructions need.
 // Not thread-safe; but any thread may set RunOptions::cancel, which stops before the next instruction.
 #pragma once
 
@@ -68,7 +68,10 @@ class Executor {
     InternedText implementation;
     std::int64_t ns = 0;
   };
-  // Makes kernels and packs the arena. `memoryLimit` in bytes (0 = none): above it, an error with the peak and its owners.
+  // Makes kernels and packs the arena, so that all that the plan takes is known; takes no memory for it yet. `memoryLimit`
+  // in bytes (0 = none). Errors: above the limit, with the peak and its owners; kCancelled.
+  Status makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel& cancel = {});
+  // Finds the memory; makes the kernels where that was not done. State may be taken over from another executor until here.
   Status bind(bool reuse, std::int64_t memoryLimit);
   const std::vector<BoundKernel>& boundKernels() const { return bound_; }
 
@@ -216,6 +219,7 @@ class Executor {
     DeviceMemory contents;
   };
   std::vector<Bound> instructions_;
+  bool kernelsMade_ = false, anyDynamic_ = false;
   std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo
   std::size_t nextEarly_ = 0;       // of plan_.early: the one that begins next
   int goesOnAt_ = -1;               // where the newest run ended, if the next one is to follow it

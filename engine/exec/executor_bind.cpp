@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "engine/exec/executor.h"
 #include "engine/exec/make_kernel.h"
 #include "engine/ir/said_by.h"
@@ -47,14 +49,15 @@ Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(
   SS_CHECK(device_.facts().space == plan_.space);
 }
 
-Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+Status Executor::makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel& cancel) {
+  SS_CHECK(!std::exchange(kernelsMade_, true));
   const ThreadScope scope(threads_);
   const std::size_t count = plan_.instructions.size();
   instructions_.resize(count);
   implementations_.assign(count, {});
   determinism_.assign(count, nullptr);
-  bool anyDynamic = false;
   for (std::size_t i = 0; i < count; ++i) {
+    SS_TRY(cancel.check("bind"));
     const Instruction& instruction = plan_.instructions[i];
     const Node& node = graph_.node(instruction.node);
     instructions_[i].randomNode = static_cast<std::uint32_t>(std::max(0, node.provenance.imported.index));
@@ -75,7 +78,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
     if (instruction.dynamic) {
       implementations_[i] = InternedText("chosen at run time");
-      anyDynamic = true;
+      anyDynamic_ = true;
       continue;
     }
     const std::int64_t begin = monotonicNs();
@@ -91,7 +94,13 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
   plan_.buffers.shrink_to_fit();
   bound_.shrink_to_fit();
   packArena(plan_, graph_, reuse);
-  if (memoryLimit > 0) SS_TRY(checkFits(plan_, memoryLimit));
+  return memoryLimit > 0 ? checkFits(plan_, memoryLimit) : Status{};
+}
+
+Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+  const std::size_t count = plan_.instructions.size();
+  if (!kernelsMade_) SS_TRY(makeKernels(reuse, memoryLimit));
+  const ThreadScope scope(threads_);
   SS_TRY(allocateMemory());
   for (std::size_t i = 0; i < count; ++i) {
     const Instruction& instruction = plan_.instructions[i];
@@ -120,7 +129,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     for (const int i : {early.begins, early.instruction}) todo_[at(i)] |= kBegins;
   SS_TRY(bindEvents());
   findSaves();
-  if (anyDynamic) {
+  if (anyDynamic_) {
     dynamicGraph_ = std::make_unique<Graph>(graph_);
     dynamicInference_ = std::make_unique<Inference>(*dynamicGraph_, operators_, InferOptions{.foldElements = -1});
   }

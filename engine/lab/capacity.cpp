@@ -110,7 +110,7 @@ class Search {
     };
     BuildLog log{Observer{}};
     std::vector<Stage> stages;
-    return Builder(subject_.model, log).build(std::move(request), stages);
+    return Builder(subject_.model, log, Cancel(subject_.cancelled)).build(std::move(request), stages);
   }
 
   Result<bool> asItIs(std::int64_t extent, const std::shared_ptr<const SymbolicStep>& step, const Batch& batch) {
@@ -155,13 +155,13 @@ class Search {
     const TrainOptions& options = step->request.options;
     BuildLog log{Observer{}};
     std::vector<Stage> stages;
-    SS_ASSIGN(const auto variant,
-              Builder(subject_.model, log).specialise(step, signatureOf(batch, step->keptRows), "capacity", stages));
+    SS_ASSIGN(const auto variant, Builder(subject_.model, log, Cancel(subject_.cancelled))
+                                      .specialise(step, signatureOf(batch, step->keptRows), "capacity", stages));
     ExecutionPlan plan = variant->plan;
     if (live) *live = plan.lowerBoundBytes;
     SS_ASSIGN(Device * device, findDevice(options.device));
     SS_TRY(completePlan(plan, variant->graph, options.referenceKernels ? Backend::kReference : Backend::kCpu,
-                        subject_.model->registry->operators(), *device, options.reuse));
+                        subject_.model->registry->operators(), *device, options.reuse, Cancel(subject_.cancelled)));
     snapshot::CapacityPoint point;
     point.set_extent(extent);
     point.set_batch(batchExtent(step->extents, variant->graph, batch));

@@ -94,12 +94,12 @@ class Study {
     request.options = options;
     request.keepGradients = keepGradients;
     request.firstBatch = [this](const Graph&, std::vector<std::string>*) -> Result<Batch> { return subject_.batch; };
-    const Builder builder(subject_.model, lane->context.log);
+    const Builder builder(subject_.model, lane->context.log, Cancel(subject_.cancelled));
     SS_ASSIGN(auto step, builder.build(std::move(request), lane->stages));
     std::vector<Stage> bound;
     const Signature signature = signatureOf(subject_.batch, step->keptRows);
     SS_ASSIGN(auto variant, builder.specialise(std::move(step), signature, "precision study", bound));
-    SS_ASSIGN(lane->stepper, Stepper::bind(std::move(variant), lane->context));
+    SS_ASSIGN(lane->stepper, Stepper::bind(std::move(variant), lane->context, Cancel(subject_.cancelled)));
     return lane;
   }
 

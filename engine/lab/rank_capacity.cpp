@@ -101,7 +101,7 @@ Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& net
   };
   BuildLog log{Observer{}};
   std::vector<Stage> stages;
-  const Builder builder(subject.model, log);
+  const Builder builder(subject.model, log, Cancel(subject.cancelled));
   SS_ASSIGN(const auto step, builder.build(std::move(request), stages));
   SS_ASSIGN(const auto variant, builder.specialise(step, signatureOf(batch, step->keptRows), "capacity", stages));
   const TrainOptions& options = step->request.options;
@@ -109,7 +109,7 @@ Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& net
   ExecutionPlan plan = variant->plan;
   SS_ASSIGN(Device * device, findDevice(options.device));
   SS_TRY(completePlan(plan, variant->graph, options.referenceKernels ? Backend::kReference : Backend::kCpu, operators,
-                      *device, options.reuse));
+                      *device, options.reuse, Cancel(subject.cancelled)));
   RankPoint point{.ranks = ranks};
   point.arenaBytes = plan.arenaBytes + plan.hostArenaBytes;
   point.peakBytes = point.arenaBytes + plan.persistentBytes;

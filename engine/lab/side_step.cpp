@@ -23,7 +23,7 @@ Result<std::unique_ptr<SideStep>> SideStep::make(const SideSubject& subject) {
   BuildRequest request = subject.request;
   request.keepGradients = subject.keepGradients;
   request.firstBatch = [&subject](const Graph&, std::vector<std::string>*) -> Result<Batch> { return subject.batch; };
-  const Builder builder(subject.model, side->context_.log);
+  const Builder builder(subject.model, side->context_.log, Cancel(subject.cancelled));
   std::vector<Stage> stages, bound;
   SS_ASSIGN(auto step, builder.build(std::move(request), stages));
   for (const ValueId id : step->trained) {
@@ -38,7 +38,7 @@ Result<std::unique_ptr<SideStep>> SideStep::make(const SideSubject& subject) {
   }
   const Signature signature = signatureOf(subject.batch, step->keptRows);
   SS_ASSIGN(auto variant, builder.specialise(std::move(step), signature, "a step beside the run", bound));
-  SS_ASSIGN(side->stepper_, Stepper::bind(std::move(variant), side->context_));
+  SS_ASSIGN(side->stepper_, Stepper::bind(std::move(variant), side->context_, Cancel(subject.cancelled)));
   if (const SymbolicStep& made = side->step();
       subject.findLossScale && made.optimizer.lossScale &&
       findsLossScale(made.request.options, side->context_.state.counters.lossScale)) {

@@ -21,7 +21,7 @@ Status TrialLane::plan(const TrainOptions& options, bool otherBatch) {
     return batches().front();
   };
   context_->log.beginBuild();
-  const Builder builder(subject_->model, context_->log);
+  const Builder builder(subject_->model, context_->log, Cancel(subject_->cancelled));
   std::vector<Stage> stages;
   SS_ASSIGN(auto step, builder.build(std::move(request), stages));
   const Signature signature = signatureOf(batches(), step->keptRows);
@@ -38,7 +38,7 @@ Status TrialLane::giveOwnState() {
 }
 
 Status TrialLane::bind(bool listens) {
-  SS_ASSIGN(stepper_, Stepper::bind(variant_, *context_));
+  SS_ASSIGN(stepper_, Stepper::bind(variant_, *context_, Cancel(subject_->cancelled)));
   flight_ = FlightRecorder(listens && symbolic().request.options.recordFlight);
   if (flight_.on()) {
     const SymbolicStep& step = symbolic();

@@ -226,6 +226,7 @@ class ModelReader {
     model.weightsBegan = now();
     std::set<const void*> counted;
     for (PendingTensor& pending : pending_) {
+      SS_TRY(options_.cancel.check("load"));
       if (!pending.proto || (pending.header.external && !options_.readWeights)) continue;
       const TensorHeader& header = pending.header;
       Tensor tensor;
@@ -267,7 +268,7 @@ Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte
                          std::vector<Problem>* problems) {
   ProblemList list;
   const auto finish = [&](Error error) -> Result<LoadedModel> {
-    if (list.empty()) list.add(error.code, "model", error.message);
+    if (list.empty() && error.code != ErrorCode::kCancelled) list.add(error.code, "model", error.message);
     if (problems) *problems = list.problems();
     return tl::make_unexpected(std::move(error));
   };

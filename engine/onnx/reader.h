@@ -24,6 +24,7 @@
 #include "engine/ir/graph.h"
 #include "engine/onnx/function.h"
 #include "engine/onnx/problem.h"
+#include "kernels/cancel.h"
 
 namespace stepscope {
 
@@ -38,6 +39,7 @@ struct LoadOptions {
   bool mapWeights = false;  // external data is mapped, not read (ExternalAccess::kMap): the files must stay as they are
   // Folders besides the model's own that external data may lie in, allowed by the user.
   std::vector<std::filesystem::path> searchPaths;
+  Cancel cancel = {};  // looked at between nodes and between weights: kCancelled
 };
 
 // Something odd in the file that does not stop the load: where it is, and what.

@@ -60,6 +60,7 @@ Status eliminateCommonSubexpressions(Graph& graph, PassContext& context) {
   std::unordered_map<std::string, NodeId> seen;
   std::vector<NodeId> dead;
   for (const NodeId id : graph.order()) {
+    SS_TRY(context.cancel.check("cse"));
     const Node& node = graph.node(id);
     const OpDef* op = context.inference.ops().find(node);
     if (!op || op->random || op->sideEffect != SideEffect::kNone || !node.subgraphs.empty() ||

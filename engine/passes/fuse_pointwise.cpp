@@ -42,6 +42,7 @@ class Fuser : RewriteWalk {
       return op && op->layout.gains;
     });
     for (std::size_t i = order.size(); i-- > 0;) {
+      SS_TRY(context_.cancel.check("fuse_pointwise"));
       const Node& sink = graph_.node(order[i]);
       if (grouped_[at(sink.id)]) continue;
       if (auto group = summed(sink)) {

@@ -315,9 +315,12 @@ Status Inference::evaluate(const Node& node) {
   return {};
 }
 
-Status Inference::run() {
+Status Inference::run(const Cancel& cancel) {
   facts_.clear();
-  for (const NodeId id : graph_->order()) SS_TRY(inferNode(id));
+  for (const NodeId id : graph_->order()) {
+    SS_TRY(cancel.check("infer"));
+    SS_TRY(inferNode(id));
+  }
   applySubstitutions();
   inferred_ = graph_->version();
   return {};

@@ -16,6 +16,7 @@
 #include "engine/ir/graph.h"
 #include "engine/ops/operators.h"
 #include "engine/ops/shape_context.h"
+#include "kernels/cancel.h"
 
 namespace stepscope {
 
@@ -38,8 +39,8 @@ class Inference {
   const OpRegistry& ops() const { return operators_->ops; }
   const KernelRegistry& kernels() const { return operators_->kernels; }
 
-  // All nodes in order. Error: the first contradiction, naming the node.
-  Status run();
+  // All nodes in order. Errors: the first contradiction, naming the node; kCancelled.
+  Status run(const Cancel& cancel = {});
   // Whether run() came to its end and the graph was not edited since.
   bool isCurrent() const { return inferred_ == graph_->version(); }
   // One node whose inputs are inferred already.

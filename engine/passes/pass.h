@@ -70,6 +70,7 @@ struct PassContext {
   int opset = kInternalOpset;                               // of nodes that do not tell theirs; import passes
   const std::vector<Function>* functions = nullptr;         // model-local functions; import passes
   void* user = nullptr;                                     // of the pass that runs
+  Cancel cancel;                                            // looked at before every pass, and by long ones
   // The type that the user wants a node computed in, as the settings of option precision.force say; pass assign_precision.
   std::vector<ForcedPrecision> forced;
   PassResult result;

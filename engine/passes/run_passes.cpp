@@ -37,6 +37,7 @@ class Runner {
     if (pass.enabled != PassSwitch::kMandatory &&
         !(options_.enabled ? options_.enabled(pass) : pass.enabled == PassSwitch::kOn))
       return {};
+    SS_TRY(context_.cancel.check(pass.name));
     if (options_.begin) options_.begin(pass);
     context_.result = {};
     context_.user = pass.user;

@@ -35,7 +35,7 @@ bool verifiesPasses();
 // Where the context knows the extents of a batch, PassResult::saved tells what a pass that changed the graph saves.
 // A pass without a switch leaves new nodes where it likes; the order is made topological after it. Errors: those of the
 // passes; kUnsupported with the reason when the rounds end and a lowering was blocked; kInternal, naming the pass, when
-// verification finds the graph broken.
+// verification finds the graph broken; kCancelled, before the pass that it names.
 Status runPasses(const PassList& list, Graph& graph, PassContext& context, const RunOptions& options = {});
 
 }  // namespace stepscope

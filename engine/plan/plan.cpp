@@ -21,8 +21,8 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Inference& inference, const PlanOptions& options)
-      : graph_(graph), inference_(inference), options_(options) {}
+  Planner(const Graph& graph, const Inference& inference, const PlanOptions& options, const Cancel& cancel)
+      : graph_(graph), inference_(inference), options_(options), cancel_(cancel) {}
 
   Result<ExecutionPlan> make() {
     plan_.anyThreads = options_.anyThreads;
@@ -32,15 +32,21 @@ class Planner {
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
       plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
-    for (Instruction& instruction : plan_.instructions.edit()) specify(instruction);
+    for (Instruction& instruction : plan_.instructions.edit()) {
+      SS_TRY(wanted());
+      specify(instruction);
+    }
     if (options_.device && !options_.device->onHost())
       placeOperands(plan_, graph_, inference_.ops(), *options_.device, options_.referenceKernels, specs_);
     findPhases();
     collectUses();
+    SS_TRY(wanted());
     shareMemory(plan_, graph_, inference_.ops(), options_.inPlace);
     SS_TRY(addCommits());
+    SS_TRY(wanted());
     beginCollectivesEarly(plan_, graph_, inference_.ops(), options_.overlap, options_.prefetch);
     orderStreams(plan_, options_.streams);
+    SS_TRY(wanted());
     describeInstructions(plan_, graph_, inference_.ops());
     finishLifetimes();
     classifyBuffers(plan_, graph_, inference_.ops(), options_.trained);
@@ -50,6 +56,8 @@ class Planner {
   }
 
  private:
+  Status wanted() const { return cancel_.check("plan"); }
+
   void findPhases() {
     const int count = static_cast<int>(plan_.instructions.size());
     plan_.firstBackward = plan_.firstOptimizer = plan_.firstStateWrite = count;
@@ -254,14 +262,16 @@ class Planner {
   const Graph& graph_;
   const Inference& inference_;
   const PlanOptions& options_;
+  const Cancel cancel_;
   ExecutionPlan plan_;
   SpecTable specs_;
 };
 
 }  // namespace
 
-Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options) {
-  return Planner(graph, inference, options).make();
+Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options,
+                               const Cancel& cancel) {
+  return Planner(graph, inference, options, cancel).make();
 }
 
 }  // namespace stepscope

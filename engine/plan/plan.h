@@ -190,7 +190,8 @@ std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instru
 std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output);
 
 // Lifetimes, views and in place. Errors: an extent that is not a number and has no upper bound names the value.
-Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options);
+Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options,
+                               const Cancel& cancel = {});
 
 // Fills lowerBoundBytes and peakInstruction from the lifetimes of the buffers that are there.
 void measureLiveBytes(ExecutionPlan& plan);

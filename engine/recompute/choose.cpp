@@ -102,7 +102,7 @@ Result<std::vector<RecomputeRequest>> parseRecomputePlan(std::string_view text) 
 
 Result<RecomputeOutcome> recompute(Graph& graph, Inference& inference, const RecomputeOptions& options) {
   RecomputeOutcome outcome;
-  const RecomputeStudy study(graph, inference, options.plan);
+  const RecomputeStudy study(graph, inference, options.plan, [&options] { return options.cancel.check("recompute"); });
   describePatterns(study.report(), outcome.result);
   describeRequests(study, options.requests, outcome.result);
   if (study.requested(options.requests).empty() && options.budget == 0) return outcome;

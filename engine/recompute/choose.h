@@ -21,6 +21,7 @@ struct RecomputeOptions {
   std::int64_t budget = 0;  // largest sum of live activation bytes (without workspaces); 0 = no budget
   std::vector<RecomputeRequest> requests;
   PlanOptions plan;  // how the step will be planned: what is kept, in place
+  Cancel cancel = {};
 };
 
 struct RecomputeOutcome {

@@ -29,8 +29,11 @@ namespace stepscope {
 
 class Stepper {
  public:
-  // Phase bind. Errors: no kernel for a node, no memory, an extent that is not a number.
-  static Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const Variant> variant, StepContext& context);
+  // Phase bind. Kernels are made first; `takesMemory` is called before state and memory of another stepper of this context
+  // are touched, and from there on `cancel` is not looked at. Errors: no kernel for a node, no memory, an extent that is not
+  // a number; kCancelled.
+  static Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const Variant> variant, StepContext& context,
+                                               const Cancel& cancel = {}, const std::function<void()>& takesMemory = {});
   ~Stepper();
 
   const Variant& variant() const { return *variant_; }
@@ -93,7 +96,7 @@ class Stepper {
  private:
   Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
   const TrainOptions& options() const { return step().request.options; }
-  Status makeExecutor();
+  Status makeExecutor(const Cancel& cancel, const std::function<void()>& takesMemory);
   bool countsFirstBatch() const;
   Status countFirstBatchOnce();
   Status beforeCommits();

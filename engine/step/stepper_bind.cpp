@@ -16,10 +16,11 @@ namespace stepscope {
 
 Stepper::~Stepper() = default;
 
-Result<std::unique_ptr<Stepper>> Stepper::bind(std::shared_ptr<const Variant> variant, StepContext& context) {
+Result<std::unique_ptr<Stepper>> Stepper::bind(std::shared_ptr<const Variant> variant, StepContext& context,
+                                               const Cancel& cancel, const std::function<void()>& takesMemory) {
   std::unique_ptr<Stepper> stepper(new Stepper(std::move(variant), context));
   stepper->effects_ = stepper->variant_->effects;
-  SS_TRY(stepper->makeExecutor());
+  SS_TRY(stepper->makeExecutor(cancel, takesMemory));
   return stepper;
 }
 
@@ -28,12 +29,22 @@ const KeyIndex& Stepper::keys() const {
   return *keys_;
 }
 
-Status Stepper::makeExecutor() {
+Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& takesMemory) {
   BuildLog::Scope phase(context_.log, "bind");
   State& state = context_.state;
   const Graph& graph = variant_->graph;
   auto device = findDevice(options().device);
   if (!device) return phase.fail(device.error());
+  executor_ = std::make_unique<Executor>(
+      graph, ExecutionPlan(variant_->plan),
+      [this](ValueId id) { return *context_.state.find(variant_->graph.value(id).name); },
+      options().referenceKernels ? Backend::kReference : Backend::kCpu, variant_->step->model->registry->operators(),
+      *device);
+  std::int64_t before = residentSetBytes();
+  if (Status made = executor_->makeKernels(options().reuse, options().memoryLimit, cancel); !made)
+    return phase.fail(made.error());
+  const std::int64_t kernels = std::max<std::int64_t>(0, residentSetBytes() - before);
+  if (takesMemory) takesMemory();
   if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
   undo_.setDevice(**device);
   const int threads = step().request.threads;
@@ -59,15 +70,10 @@ Status Stepper::makeExecutor() {
     if (auto tensor = state.obtain(value); !tensor) return phase.fail(tensor.error());
     if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
   }
-  executor_ = std::make_unique<Executor>(
-      graph, ExecutionPlan(variant_->plan),
-      [this](ValueId id) { return *context_.state.find(variant_->graph.value(id).name); },
-      options().referenceKernels ? Backend::kReference : Backend::kCpu, variant_->step->model->registry->operators(),
-      *device);
-  const std::int64_t before = residentSetBytes();
+  before = residentSetBytes();
   if (Status status = executor_->bind(options().reuse, options().memoryLimit); !status) return phase.fail(status.error());
   // Now workspaces are known, and what kernels and primitives take for themselves.
-  const std::int64_t taken = std::max<std::int64_t>(0, residentSetBytes() - before);
+  const std::int64_t taken = kernels + std::max<std::int64_t>(0, residentSetBytes() - before);
   if (Status fits = checkFits(plan(), options().memoryLimit, taken); !fits && !variant_->doesNotFit) {
     doesNotFit_ = fits.error();
     context_.log.warn("does_not_fit", fits.error().message);

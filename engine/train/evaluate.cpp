@@ -93,7 +93,8 @@ Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::functio
       SS_ASSIGN(other, from(graph));
       return other->batch(0);
     };
-  const Builder builder(evaluated.model, context_.log);
+  const Cancel cancel(&context_.cancelled);
+  const Builder builder(evaluated.model, context_.log, cancel);
   std::vector<Stage> stages;
   SS_ASSIGN(const auto step, builder.build(std::move(request), stages));
   Evaluation total;
@@ -110,7 +111,7 @@ Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::functio
     if (plan == plans.end()) {
       std::vector<Stage> bound;
       SS_ASSIGN(auto variant, builder.specialise(step, signatureOf(batch), "evaluation", bound));
-      SS_ASSIGN(auto bind, Stepper::bind(std::move(variant), context_));
+      SS_ASSIGN(auto bind, Stepper::bind(std::move(variant), context_, cancel));
       plan = plans.insert(plans.end(), std::move(bind));
     }
     Stepper& stepper = **plan;

@@ -176,7 +176,7 @@ Result<std::shared_ptr<FunctionPlans>> ModelFunction::plansFor(const Batch& batc
       std::rotate(known, known + 1, plans_.end());
       return plans_.back();
     }
-  const Builder builder(model_, context_.log);
+  const Builder builder(model_, context_.log, Cancel(&context_.cancelled));
   context_.log.beginBuild();
   if (!step_) {
     BuildRequest request = request_;
@@ -198,7 +198,7 @@ Result<std::unique_ptr<ModelCall>> ModelFunction::forward(const std::map<std::st
   SS_ASSIGN(const auto plans, plansFor(batch));
   std::unique_ptr<Stepper> stepper;
   if (plans->idle.empty()) {
-    SS_ASSIGN(stepper, Stepper::bind(plans->variant, context_));
+    SS_ASSIGN(stepper, Stepper::bind(plans->variant, context_, Cancel(&context_.cancelled)));
     ++plans->made;
   } else {
     stepper = std::move(plans->idle.back());

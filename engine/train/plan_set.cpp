@@ -48,19 +48,21 @@ std::size_t PlanSet::build() const {
 
 Status PlanSet::make(BuildRequest request, const std::function<Result<Batch>()>& batch) {
   std::vector<Stage> before = std::exchange(stages_, model_->stages);
+  Status made = makeFirst(std::move(request), batch);
+  if (!made && made.error().code == ErrorCode::kCancelled) stages_ = std::move(before);
+  return made;
+}
+
+Status PlanSet::makeFirst(BuildRequest request, const std::function<Result<Batch>()>& batch) {
   tellStages(stages_, context_.log);
   auto from = std::make_shared<Symbolic>();
-  SS_ASSIGN(from->step, Builder(model_, context_.log).build(std::move(request), stages_));
+  SS_ASSIGN(from->step, builder().build(std::move(request), stages_));
   from->stages = stages_;
   SS_ASSIGN(const Batch first, batch());
-  // From here on the plan that ran is gone: what binds needs its memory.
-  if (context_.cancelled.exchange(false)) {
-    stages_ = std::move(before);
-    return fail(ErrorCode::kCancelled, "build: cancelled before its plan; what was built before is as it was");
-  }
-  running_ = nullptr;
-  variants_.clear();
-  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_));
+  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_, [this] {
+              running_ = nullptr;
+              variants_.clear();
+            }));
   begin(std::move(from), std::move(stepper));
   return {};
 }
@@ -68,7 +70,7 @@ Status PlanSet::make(BuildRequest request, const std::function<Result<Batch>()>&
 Status PlanSet::useFor(const Batch& batch) {
   RowsChoices rows = choiceFor(batch);
   std::shared_ptr<const Symbolic> from = madeFor(rows);
-  context_.rows = rows;
+  RowsChoices rowsBefore = std::exchange(context_.rows, rows);
   if (from) {
     const auto serves = [&](const Running& plan) {
       return plan.from == from && fits(plan.stepper->variant().signature, batch, from->step->keptRows);
@@ -84,18 +86,25 @@ Status PlanSet::useFor(const Batch& batch) {
       }
   }
   context_.log.beginBuild();
+  std::vector<Stage> before = std::exchange(stages_, from ? from->stages : model_->stages);
+  Status made = makeVariant(batch, rows, std::move(from));
+  if (!made && made.error().code == ErrorCode::kCancelled) {
+    stages_ = std::move(before);
+    context_.rows = std::move(rowsBefore);
+  }
+  return made;
+}
+
+// `from`: null where the batch asks for another step than those that were made.
+Status PlanSet::makeVariant(const Batch& batch, RowsChoices rows, std::shared_ptr<const Symbolic> from) {
+  tellStages(stages_, context_.log);
   std::string why = "a batch with other shapes: ";
-  if (from) {
-    stages_ = from->stages;
-    tellStages(stages_, context_.log);
-  } else {
-    stages_ = model_->stages;
-    tellStages(stages_, context_.log);
+  if (!from) {
     why = fmt::format("this batch: {}: ", reasonsOf(rows));
     auto symbolic = std::make_shared<Symbolic>();
     BuildRequest request = stepper().step().request;
     request.rows = std::move(rows);
-    SS_ASSIGN(symbolic->step, Builder(model_, context_.log).build(std::move(request), stages_));
+    SS_ASSIGN(symbolic->step, builder().build(std::move(request), stages_));
     symbolic->stages = stages_;
     from = std::move(symbolic);
     remember(from);
@@ -133,7 +142,7 @@ Result<PlanSet::Beside> PlanSet::makeBeside(BuildRequest request, const Batch& b
   Beside beside;
   beside.stages = model_->stages;
   tellStages(beside.stages, context_.log);
-  SS_ASSIGN(beside.step, Builder(model_, context_.log).build(std::move(request), beside.stages));
+  SS_ASSIGN(beside.step, builder().build(std::move(request), beside.stages));
   std::vector<Stage> bound = beside.stages;
   SS_ASSIGN(beside.stepper, bind(beside.step, batch, std::move(why), bound));
   return beside;
@@ -162,11 +171,13 @@ void PlanSet::replaceBy(Beside beside) {
   begin(std::make_shared<Symbolic>(Symbolic{std::move(beside.step), std::move(beside.stages)}), std::move(beside.stepper));
 }
 
+Builder PlanSet::builder() const { return {model_, context_.log, Cancel(&context_.cancelled)}; }
+
 Result<std::unique_ptr<Stepper>> PlanSet::bind(std::shared_ptr<const SymbolicStep> step, const Batch& batch, std::string why,
-                                               std::vector<Stage>& stages) const {
+                                               std::vector<Stage>& stages, const std::function<void()>& takesMemory) const {
   const Signature signature = signatureOf(batch, step->keptRows);
-  SS_ASSIGN(auto variant, Builder(model_, context_.log).specialise(std::move(step), signature, std::move(why), stages));
-  return Stepper::bind(std::move(variant), context_);
+  SS_ASSIGN(auto variant, builder().specialise(std::move(step), signature, std::move(why), stages));
+  return Stepper::bind(std::move(variant), context_, Cancel(&context_.cancelled), takesMemory);
 }
 
 // The first plan of a build.

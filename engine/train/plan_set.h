@@ -39,7 +39,8 @@ class PlanSet {
   PointedPlaces& pointed() { return pointed_; }                  // breakpoints and watches, for every plan
 
   // Phases attach loss … bind for the batch that `batch` gives once the data is open. Plans of before give their memory back
-  // before the new one takes any; on an error of the build they stay.
+  // before the new one takes any; on an error until then they stay. StepContext::cancelled is looked at until then, too, in
+  // every call that makes a plan: kCancelled, and all is as it was.
   Status make(BuildRequest request, const std::function<Result<Batch>()>& batch);
   // The plan that fits the batch runs. Where none does it is made: phases specialise … bind, and those before them where the
   // batch asks for another step.
@@ -68,8 +69,11 @@ class PlanSet {
     std::shared_ptr<const Symbolic> from;
     std::int64_t used = 0;  // the larger, the later it ran
   };
+  Builder builder() const;
+  Status makeFirst(BuildRequest request, const std::function<Result<Batch>()>& batch);
+  Status makeVariant(const Batch& batch, RowsChoices rows, std::shared_ptr<const Symbolic> from);
   Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const SymbolicStep> step, const Batch& batch, std::string why,
-                                        std::vector<Stage>& stages) const;
+                                        std::vector<Stage>& stages, const std::function<void()>& takesMemory = {}) const;
   RowsChoices choiceFor(const Batch& batch) const;
   std::shared_ptr<const Symbolic> madeFor(const RowsChoices& rows) const;  // null: none was made yet
   void begin(std::shared_ptr<const Symbolic> from, std::unique_ptr<Stepper> stepper);

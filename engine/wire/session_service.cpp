@@ -45,10 +45,12 @@ SessionService::SessionService(Connection& connection, GoldenReader goldens)
 Cancellable SessionService::cancellable() {
   return {[this] {
             const std::lock_guard lock(opening_);
+            cancelOpening_ = true;
             if (session_) session_->cancel();
           },
           [this] {
             const std::lock_guard lock(opening_);
+            cancelOpening_ = false;
             if (session_) session_->clearCancel();
           }};
 }
@@ -93,6 +95,7 @@ Status SessionService::open(const snapshot::Request& request) {
   LoadOptions load;
   if (request.open().missing_weights() == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
   for (const std::string& path : request.open().search_paths()) load.searchPaths.emplace_back(path);
+  load.cancel = Cancel(&cancelOpening_);
   // Plugins are those of the environment: code is loaded because this machine's user wants it, not because a window asks.
   SS_ASSIGN(PluginWish plugins, pluginWish({}, "environment"));
   if (!plugins.files.empty()) tellPluginCrashes(0);

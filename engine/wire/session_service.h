@@ -1,6 +1,7 @@
 // A Session behind the requests of engine/snapshot/worker.proto. One thread serves; another may cancel.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -66,6 +67,7 @@ class SessionService {
   Connection& connection_;
   const GoldenReader goldens_;
   std::mutex opening_;  // the pointer: another thread cancels what it points to
+  std::atomic<bool> cancelOpening_ = false;
   std::unique_ptr<Session> session_;
   PluginWish plugins_;  // of the session
   TrainOptions options_;

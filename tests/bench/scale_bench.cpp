@@ -6,69 +6,24 @@
 // kernels, the arena. The imported graph is what it holds after phase `check`: nodes, values, names and weights as they
 // were read, nothing derived. With --most it fails where the former is more than R times the latter.
 //
-// The model is a residual chain, a stack of blocks x + tanh(x · w): as deep as it has nodes, so that what recurses or is
-// quadratic shows. Numbers of a run belong into RESULTS.md with date, machine and command.
+// The model is a chain (chain_model.h), so that what recurses or is quadratic shows. Numbers of a run belong into RESULTS.md
+// with date, machine and command.
 #include <fmt/format.h>
 #include <malloc.h>
-#include <onnx/onnx_pb.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/train/session.h"
+#include "tests/bench/chain_model.h"
 
 namespace stepscope {
 namespace {
-
-constexpr std::int64_t kWidth = 8, kRows = 2;
-
-onnx::NodeProto& addNode(onnx::GraphProto& graph, const std::string& op, const std::vector<std::string>& inputs,
-                         const std::string& output) {
-  auto& node = *graph.add_node();
-  node.set_op_type(op);
-  node.set_name(output + "/" + op);
-  for (const std::string& input : inputs) node.add_input(input);
-  node.add_output(output);
-  return node;
-}
-
-onnx::ModelProto chain(int blocks) {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(17);
-  auto& graph = *model.mutable_graph();
-  graph.set_name("chain");
-  auto& input = *graph.add_input();
-  input.set_name("x");
-  auto& type = *input.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(onnx::TensorProto::FLOAT);
-  for (const std::int64_t dim : {kRows, kWidth}) type.mutable_shape()->add_dim()->set_dim_value(dim);
-  std::string x = "x";
-  for (int i = 0; i < blocks; ++i) {
-    const std::string block = fmt::format("stage{}.block{}", i / 100, i % 100);
-    auto& weight = *graph.add_initializer();
-    weight.set_name(block + ".weight");
-    weight.set_data_type(onnx::TensorProto::FLOAT);
-    weight.add_dims(kWidth);
-    for (std::int64_t k = 0; k < kWidth; ++k) weight.add_float_data(0.001F * static_cast<float>(k));
-    addNode(graph, "Mul", {x, block + ".weight"}, block + "/scaled");
-    addNode(graph, "Tanh", {block + "/scaled"}, block + "/bent");
-    addNode(graph, "Add", {x, block + "/bent"}, block + "/out");
-    x = block + "/out";
-  }
-  auto& keep = *addNode(graph, "ReduceMean", {x}, "loss").add_attribute();
-  keep.set_name("keepdims");
-  keep.set_type(onnx::AttributeProto::INT);
-  keep.set_i(0);
-  graph.add_output()->set_name("loss");
-  return model;
-}
 
 std::size_t heapBytes() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
@@ -81,10 +36,7 @@ struct Memory {
 
 int run(int blocks, double most) {
   const auto path = std::filesystem::temp_directory_path() / fmt::format("scale_bench.{}.onnx", blocks);
-  {
-    std::ofstream file(path, std::ios::binary);
-    chain(blocks).SerializeToOstream(&file);
-  }
+  writeChain(path, blocks);
   Memory memory;
   memory.before = heapBytes();
   std::vector<snapshot::PhaseSpan> spans;
