@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/main_window.h"
 
-#include <QAbstractButton>
-#include <QAbstractItemView>
 #include <QApplication>
 #include <QCloseEvent>
-#include <QComboBox>
-#include <QDialog>
 #include <QDragEnterEvent>
 #include <QHBoxLayout>
 #include <QMimeData>
@@ -59,7 +55,8 @@ MainWindow::MainWindow(bool remember)
       return_(parts_, opening_,
               {[this] { return layouts_.present(); }, [this](const ViewLayout& layout) { layouts_.arrange(layout); }},
               remember),
-      guide_(parts_, *middle_, *pages_) {
+      guide_(parts_, *middle_, *pages_),
+      keys_(parts_) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Stepscope"));
   setAcceptDrops(true);
@@ -74,14 +71,14 @@ MainWindow::MainWindow(bool remember)
   layouts_.restore();
   if (layouts_.name().isEmpty()) layouts_.apply(QStringLiteral("Step"));
   showStartPage(true);
-  qApp->installEventFilter(this);
+  qApp->installEventFilter(&keys_);
   files_.list();
   session_.client().start();  // the start page tells what the machine has, which the worker knows
 }
 
 MainWindow::~MainWindow() {
   // Views hold references to the store and the selection, which are members and would go first.
-  qApp->removeEventFilter(this);
+  qApp->removeEventFilter(&keys_);
   delete takeCentralWidget();
 }
 
@@ -263,52 +260,6 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   }
   if (event->key() == Qt::Key_Escape && opening_.leaveSetUp()) return;
   QMainWindow::keyPressEvent(event);
-}
-
-// Space fits the view, but whoever has the keyboard on a button, a box of choices or a check box presses it.
-bool MainWindow::event(QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride) {
-    const auto* key = static_cast<QKeyEvent*>(event);
-    const QWidget* focus = QApplication::focusWidget();
-    const auto* items = qobject_cast<const QAbstractItemView*>(focus);
-    const bool pressed = qobject_cast<const QAbstractButton*>(focus) || qobject_cast<const QComboBox*>(focus) ||
-                         (items && items->currentIndex().flags() & Qt::ItemIsUserCheckable);
-    if (key->key() == Qt::Key_Space && key->modifiers() == Qt::NoModifier && pressed) {
-      event->accept();
-      return true;
-    }
-  }
-  return QMainWindow::event(event);
-}
-
-// Whatever has the keyboard, Esc is for a build that runs; but a dialog, the set-up among them, closes.
-bool MainWindow::endsBuild(const QWidget& focus, const QKeyEvent& key) const {
-  if (!store_.building() || key.key() != Qt::Key_Escape || key.modifiers() != Qt::NoModifier) return false;
-  if (focus.windowType() == Qt::Popup) return false;
-  for (const QWidget* widget = &focus; widget; widget = widget->parentWidget()) {
-    if (qobject_cast<const QDialog*>(widget)) return false;
-    if (widget == this) return true;
-  }
-  return false;
-}
-
-// On this system a line of text takes Ctrl+E for the way to its end, which the End key is for; whoever filters a view
-// exports it too.
-bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::KeyPress && watched->isWidgetType() &&
-      endsBuild(*static_cast<QWidget*>(watched), *static_cast<const QKeyEvent*>(event))) {
-    session_.pause();
-    return true;
-  }
-  if (event->type() == QEvent::ShortcutOverride && watched->isWidgetType() &&
-      static_cast<QWidget*>(watched)->window() == this) {
-    const auto* key = static_cast<QKeyEvent*>(event);
-    if ((*actions_)[QStringLiteral("picture_save")]->shortcut() == QKeySequence(key->keyCombination())) {
-      event->ignore();
-      return true;
-    }
-  }
-  return QMainWindow::eventFilter(watched, event);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

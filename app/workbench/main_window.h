@@ -29,6 +29,7 @@
 #include "app/workbench/toolbar.h"
 #include "app/workbench/toolbar_facts.h"
 #include "app/workbench/view_commands.h"
+#include "app/workbench/window_keys.h"
 #include "app/workbench/window_menus.h"
 #include "app/workbench/window_settings.h"
 #include "app/workbench/wish_wiring.h"
@@ -82,11 +83,8 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  bool event(QEvent* event) override;
-  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  bool endsBuild(const QWidget& focus, const QKeyEvent& key) const;
   void layOut();
   void connectParts();
   void connectActions();
@@ -133,6 +131,7 @@ class MainWindow : public QMainWindow {
   RecordingWiring recordingWiring_;
   ReturnPath return_;
   GuideWiring guide_;
+  WindowKeys keys_;
 };
 
 }  // namespace stepscope

@@ -3,33 +3,18 @@
 
 #include <QApplication>
 #include <QMenu>
-#include <QSplitter>
 #include <QVBoxLayout>
 
 #include "views/common/tokens.h"
 #include "views/common/turns.h"
 
 namespace stepscope {
-namespace {
-
-// A splitter that is one line wide and easy to catch all the same.
-QSplitter* lineSplitter(Qt::Orientation orientation) {
-  auto* splitter = new QSplitter(orientation);
-  splitter->setHandleWidth(1);
-  splitter->setChildrenCollapsible(false);
-  return splitter;
-}
-
-}  // namespace
 
 PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* parent)
-    : QWidget(parent),
-      make_(std::move(make)),
-      columns_(lineSplitter(Qt::Horizontal)),
-      middle_(lineSplitter(Qt::Vertical)),
-      centre_(lineSplitter(Qt::Horizontal)) {
+    : QWidget(parent), make_(std::move(make)) {
+  std::array<QWidget*, kAreaCount> areas{};
   for (std::size_t i = 0; i < kAreaCount; ++i) {
-    groups_[i] = new PanelGroup(static_cast<Area>(i));
+    areas[i] = groups_[i] = new PanelGroup(static_cast<Area>(i));
     connect(groups_[i], &PanelGroup::viewDropped, this, &PanelBoard::move);
     connect(groups_[i], &PanelGroup::tabMenuWanted, this, &PanelBoard::openTabMenu);
     connect(groups_[i], &PanelGroup::frontChanged, this, &PanelBoard::activeViewChanged);
@@ -40,19 +25,10 @@ PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* paren
   connect(&floating_, &FloatingPanels::helpWanted, this, &PanelBoard::helpWanted);
   connect(&floating_, &FloatingPanels::opened, this, &PanelBoard::tornOut);
   connect(&floating_, &FloatingPanels::closed, this, [this](const QString& id) { move(id, floating_.homeOf(id)); });
-  centre_->addWidget(group(Area::kCentre));
-  centre_->addWidget(group(Area::kCentreRight));
-  middle_->addWidget(centre_);
-  middle_->addWidget(group(Area::kBottom));
-  columns_->addWidget(group(Area::kLeft));
-  columns_->addWidget(middle_);
-  columns_->addWidget(group(Area::kRight));
-  columns_->setStretchFactor(1, 1);
-  connect(columns_, &QSplitter::splitterMoved, this, &PanelBoard::keepColumns);
-  middle_->setStretchFactor(0, 1);
+  splits_ = new PanelSplits(areas);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(columns_);
+  layout->addWidget(splits_);
   connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
     for (QWidget* w = now; w && w != this; w = w->parentWidget()) {
       if (auto* view = qobject_cast<View*>(w); view && frames_.contains(view->objectName())) {
@@ -99,8 +75,7 @@ void PanelBoard::apply(const ViewLayout& layout) {
   setUpdatesEnabled(false);
   const bool placing = !awaited_.isEmpty();
   awaited_.clear();
-  sizes_ = layout;
-  leftWidth_ = rightWidth_ = 0;
+  layout_ = layout;
   // What stays in its area is left alone: a widget that changes its parent is styled anew with all it holds.
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     for (const QString& id : groups_[i]->ids()) {
@@ -123,7 +98,7 @@ void PanelBoard::apply(const ViewLayout& layout) {
     if (!ids.isEmpty() && !groups_[i]->bringToFront(front)) groups_[i]->bringToFront(ids.first());
   }
   hideEmptyGroups();
-  applySizes();
+  splits_->apply(layout);
   setUpdatesEnabled(true);
   emit changed();
   if (!placing && !awaited_.isEmpty()) turns::later(this, [this] { placeAwaited(); });
@@ -133,14 +108,14 @@ void PanelBoard::place(const QString& id, std::size_t area) {
   ViewFrame* f = frame(id);
   if (!f || groupOf(id)) return;
   groups_[area]->addFrame(f);
-  groups_[area]->orderTabs(sizes_.views[area]);
+  groups_[area]->orderTabs(layout_.views[area]);
 }
 
 void PanelBoard::placeAwaited() {
   if (awaited_.isEmpty()) return;
   const QString id = awaited_.takeFirst();
   for (std::size_t i = 0; i < kAreaCount; ++i) {
-    if (sizes_.views[i].contains(id)) place(id, i);
+    if (layout_.views[i].contains(id)) place(id, i);
   }
   hideEmptyGroups();
   emit changed();
@@ -148,73 +123,23 @@ void PanelBoard::placeAwaited() {
 }
 
 ViewLayout PanelBoard::present(const QString& name) const {
-  ViewLayout layout = sizes_;
+  ViewLayout layout = layout_;
   layout.name = name;
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     QStringList& ids = layout.views[i] = groups_[i]->ids();
-    for (qsizetype at = 0; at < sizes_.views[i].size(); ++at) {
-      if (const QString& id = sizes_.views[i][at]; awaited_.contains(id)) ids.insert(std::min(at, ids.size()), id);
+    for (qsizetype at = 0; at < layout_.views[i].size(); ++at) {
+      if (const QString& id = layout_.views[i][at]; awaited_.contains(id)) ids.insert(std::min(at, ids.size()), id);
     }
     layout.front[i] = groups_[i]->frontId();
   }
   layout.floating = floating_.present();
-  const auto share = [](const QSplitter* splitter, int index, double fallback) {
-    const QList<int> sizes = splitter->sizes();
-    int sum = 0;
-    for (const int s : sizes) sum += s;
-    // Beside a hidden neighbour an area has everything, which says nothing about the layout.
-    const double found = sum > 0 ? static_cast<double>(sizes[index]) / sum : 0;
-    return found >= 0.05 && found <= 0.8 ? found : fallback;
-  };
-  layout.bottom = share(middle_, 1, layout.bottom);
-  layout.centre = share(centre_, 0, layout.centre);
+  splits_->tell(layout);
   return layout;
 }
 
 void PanelBoard::hideEmptyGroups() {
   for (PanelGroup* g : groups_) g->setVisible(!g->isEmpty());
-  centre_->setVisible(!group(Area::kCentre)->isEmpty() || !group(Area::kCentreRight)->isEmpty());
-}
-
-void PanelBoard::applySizes() {
-  if (width() < 200) return;
-  sized_ = true;
-  const int w = width(), h = height();
-  applyColumns();
-  middle_->setSizes({qRound(h * (1 - sizes_.bottom)), qRound(h * sizes_.bottom)});
-  centre_->setSizes({qRound(w * sizes_.centre), qRound(w * (1 - sizes_.centre))});
-}
-
-void PanelBoard::applyColumns() {
-  const int w = width();
-  // In a small window a share is too little for a table: its columns need what they need.
-  const int least = std::min(w / 4, 25 * Metrics::current().unit);
-  const auto column = [&](int dragged, double share) {
-    return dragged > 0 ? std::min(dragged, w * 2 / 5) : std::max(least, qRound(w * share));
-  };
-  const int left = column(leftWidth_, sizes_.left), right = column(rightWidth_, sizes_.right);
-  columns_->setSizes({left, w - left - right, right});
-}
-
-void PanelBoard::keepColumns() {
-  const QList<int> now = columns_->sizes();
-  const auto keep = [&](int size, int* width, double* share) {
-    const double found = static_cast<double>(size) / columns_->width();
-    if (found < 0.05 || found > 0.8) return;  // a column that is hidden, or alone
-    *width = size;
-    *share = found;
-  };
-  keep(now[0], &leftWidth_, &sizes_.left);
-  keep(now[2], &rightWidth_, &sizes_.right);
-}
-
-// A panel beside the views takes their room and gives it back: the columns are what they were then.
-void PanelBoard::resizeEvent(QResizeEvent* event) {
-  QWidget::resizeEvent(event);
-  if (!sized_ || !isVisible())
-    applySizes();
-  else if (event->size().width() != event->oldSize().width())
-    applyColumns();
+  splits_->hideEmptyCentre(group(Area::kCentre)->isEmpty() && group(Area::kCentreRight)->isEmpty());
 }
 
 View* PanelBoard::find(const QString& id) const {
@@ -233,7 +158,7 @@ View* PanelBoard::show(const QString& id) {
     // A view that is awaited comes to its place in the layout.
     Area area = homeOf(id);
     for (std::size_t i = 0; i < kAreaCount; ++i) {
-      if (awaited_.contains(id) && sizes_.views[i].contains(id)) area = static_cast<Area>(i);
+      if (awaited_.contains(id) && layout_.views[i].contains(id)) area = static_cast<Area>(i);
     }
     awaited_.removeAll(id);
     place(id, static_cast<std::size_t>(area));
@@ -250,7 +175,7 @@ View* PanelBoard::show(const QString& id) {
 void PanelBoard::move(const QString& id, Area area) {
   PanelGroup* from = groupOf(id);
   if (!from || from == group(area)) return;
-  const ViewLayout before = present(sizes_.name);
+  const ViewLayout before = present(layout_.name);
   group(area)->addFrame(takeFrame(id));
   group(area)->bringToFront(id);
   hideEmptyGroups();
@@ -261,7 +186,7 @@ void PanelBoard::move(const QString& id, Area area) {
 void PanelBoard::close(const QString& id) {
   PanelGroup* from = groupOf(id);
   if (!from) return;
-  const ViewLayout before = present(sizes_.name);
+  const ViewLayout before = present(layout_.name);
   takeFrame(id);
   hideEmptyGroups();
   emit changed();
@@ -271,7 +196,7 @@ void PanelBoard::close(const QString& id) {
 void PanelBoard::tearOut(const QString& id) {
   PanelGroup* from = groupOf(id);
   if (!from || floating_.groupOf(id)) return;
-  const ViewLayout before = present(sizes_.name);
+  const ViewLayout before = present(layout_.name);
   const int away = 2 * Metrics::current().unit;
   const QRect place(from->mapToGlobal(QPoint(away, away)), from->size().expandedTo({20 * away, 15 * away}));
   floating_.add(from->takeFrame(id), {id, from->area(), place});

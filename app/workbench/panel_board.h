@@ -9,8 +9,7 @@
 
 #include "app/workbench/floating_panels.h"
 #include "app/workbench/panel_group.h"
-
-class QSplitter;
+#include "app/workbench/panel_splits.h"
 
 namespace stepscope {
 
@@ -50,7 +49,6 @@ class PanelBoard : public QWidget {
   void rearranged(const stepscope::ViewLayout& before);
 
  protected:
-  void resizeEvent(QResizeEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void hideEvent(QHideEvent* event) override;
 
@@ -62,22 +60,15 @@ class PanelBoard : public QWidget {
   void place(const QString& id, std::size_t area);
   void placeAwaited();
   void hideEmptyGroups();
-  void applySizes();
-  void applyColumns();
-  void keepColumns();
   void openTabMenu(const QString& id, const QPoint& globalPos);
 
   std::function<View*(const QString&)> make_;
   QHash<QString, ViewFrame*> frames_;
   std::array<PanelGroup*, kAreaCount> groups_;
   FloatingPanels floating_{this};
-  QSplitter* columns_;
-  QSplitter* middle_;
-  QSplitter* centre_;
-  ViewLayout sizes_;
-  int leftWidth_ = 0, rightWidth_ = 0;  // of the columns as the user dragged them; 0: as the layout has them
-  QStringList awaited_;                 // views of `sizes_` that are not made yet
-  bool sized_ = false;
+  PanelSplits* splits_;
+  ViewLayout layout_;    // that was applied last
+  QStringList awaited_;  // views of `layout_` that are not made yet
   QString active_;
 };
 
