@@ -53,9 +53,8 @@ void ModelSession::connectTo(const RemoteHost& host) {
 
 void ModelSession::workerDied(const QString& reason) {
   run_.on = run_.interrupted = false;
-  trainer_.workerDied();
+  trainer_.lostWorker();
   stepper_.dropWaiting();
-  trainer_.standBehindSteps();
   rewind_.workerDied();
   model_.workerDied();
   parts_.store.setWorkerState(WorkerState::kDead, reason);

@@ -122,7 +122,7 @@ void SessionRecovery::startAgain(bool build) {
   parts_.model.forgetWanted();
   returnTo_.reset();
   if (parts_.model.built()) {
-    parts_.trainer.standBehindSteps();  // a worker that lives and does not answer has not told of its end
+    parts_.trainer.lostWorker();  // a worker that lives and does not answer has not told of its end
     returnTo_ = store_.position();
   }
   link_.replaceWorker([this, build] { parts_.model.reopen(build); });

@@ -107,7 +107,7 @@ void SessionTrainer::goOn(std::int64_t goal) {
 }
 
 void SessionTrainer::chunkFailed(std::int64_t goal) {
-  if (!link_.client().alive()) return workerDied();
+  if (!link_.client().alive()) return lostWorker();
   if (!std::exchange(run_.interrupted, false) || !run_.on) return end();
   run_.fullSpeed = false;
   snapshot::Request state;
@@ -168,13 +168,10 @@ void SessionTrainer::pause() {
   link_.client().cancelAll();
 }
 
-// A training goes on to its goal with the next worker; a run that has none stands where it came to.
-void SessionTrainer::workerDied() {
-  if (run_.everyValue && run_.goal && !store_.steps().empty()) run_.goal = store_.steps().back()->step() + 1;
+// Steps come as they end, a position with the answer to many of them.
+void SessionTrainer::lostWorker() {
+  if (run_.everyValue) run_.goal.reset();
   run_.fullSpeed = run_.everyValue = false;
-}
-
-void SessionTrainer::standBehindSteps() {
   const auto& steps = store_.steps();
   if (steps.empty() || steps.back()->step() < store_.position().step()) return;
   snapshot::Position between;

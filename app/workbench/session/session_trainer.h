@@ -19,12 +19,12 @@ class SessionTrainer : public SessionPart {
   void train(std::int64_t steps);
   void trainOn(std::int64_t goal);  // up to this step
   void pause();
-  void workerDied();                      // a run to a step keeps its goal for the next worker, one without end is over
   int pauses() const { return pauses_; }  // so far: what follows a request that was cancelled too late looks at it
   bool breaksOnNumbersOnly() const;       // no other breakpoint has to be watched
   void keepState();                       // into the ring
-  // Steps come as they end, a position with the answer to many of them: behind the last one where that says more.
-  void standBehindSteps();
+  // The worker that trained is gone, or is left: the run stands behind the last step that it told of. A run to a step keeps
+  // its goal for the next worker, one without end is over.
+  void lostWorker();
   KeptStates& ring() { return ring_; }
   void leave();
   void setHold(std::function<bool()> hold) { hold_ = std::move(hold); }
