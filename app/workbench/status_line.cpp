@@ -145,9 +145,7 @@ void StatusLine::refresh() {
 
   const bool building = store_.building();
   if (busy && (restoring_ || building)) {
-    // The end of a build reads where the plan stands: its state was carried over.
-    const bool state = restoring_ || store_.workerText().startsWith(QStringLiteral("reading the state"));
-    where_->setText(strong(state ? QStringLiteral("Restoring the state …") : QStringLiteral("Building …")));
+    where_->setText(strong(restoring_ ? QStringLiteral("Restoring the state …") : QStringLiteral("Building …")));
     phase_->setText({});
   } else if (!plan) {
     where_->setText({});
