@@ -28,7 +28,7 @@ LogWiring::LogWiring(const WindowParts& parts) : parts_(parts) {
 }
 
 void LogWiring::tell(const QString& level, const QString& who, const QString& text) {
-  parts_.store.addLog({level, QStringLiteral("%1: %2").arg(who, text), 0});
+  parts_.store.addLog({level, QStringLiteral("%1: %2").arg(who, text)});
 }
 
 void LogWiring::tellPhases() {

@@ -78,7 +78,7 @@ void ReturnPath::keep() {
 void ReturnPath::offer() {
   QString problem;
   const std::optional<SessionPlace> lost = mark_ ? mark_->takeLost(&problem) : std::nullopt;
-  if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem, 0});
+  if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem});
   if (!lost || !QFileInfo::exists(lost->path)) return;
   const QString name = format::fileName(lost->path);
   QString text;

@@ -11,7 +11,7 @@ SettingsReader WindowSettings::read() {
   return SettingsReader([this](const QString& problem) {
     if (told_.contains(problem)) return;
     told_ << problem;
-    store_.addLog({QStringLiteral("warning"), problem, 0});
+    store_.addLog({QStringLiteral("warning"), problem});
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Records, their places, and rules that hide.
 #include <QAbstractItemModelTester>
+#include <QDateTime>
 #include <QTableView>
 #include <QTest>
 #include <QToolButton>
@@ -16,6 +17,32 @@ class LogViewTest : public QObject {
 
  private slots:
   void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  // A line says when it came, whoever wrote it.
+  void everyLineHasItsTimeAndItsUnits() {
+    Bench b;
+    LogView view(b.context());
+    view.resize(800, 300);
+    view.show();
+    const QDateTime before = QDateTime::currentDateTime();
+    b.store.addLog({QStringLiteral("info"), QStringLiteral("now")});
+    const QDateTime after = QDateTime::currentDateTime();
+    const QDateTime then(before.date(), QTime(14, 3, 59, 120));
+    b.store.addLog({QStringLiteral("info"), QStringLiteral("then"), then.toMSecsSinceEpoch()});
+    const auto* table = child<QTableView>(view, "log_table");
+    QTRY_COMPARE(table->model()->rowCount(), 2);
+    const auto time = [&](int row) {
+      return QTime::fromString(table->model()->index(row, 0).data().toString(), QStringLiteral("HH:mm:ss.zzz"));
+    };
+    if (before.date() == after.date()) QVERIFY(time(0) >= before.time() && time(0) <= after.time());
+    QCOMPARE(time(1), then.time());
+    // Bytes are read in their unit; as they were written they stand in the tooltip.
+    b.store.addLog({QStringLiteral("info"), QStringLiteral("arena of 196608 bytes")});
+    QTRY_COMPARE(table->model()->rowCount(), 3);
+    const QModelIndex text = table->model()->index(2, 3);
+    QCOMPARE(text.data().toString(), QStringLiteral("arena of 192 KiB"));
+    QVERIFY(text.data(Qt::ToolTipRole).toString().contains(QStringLiteral("arena of 196608 bytes")));
+  }
 
   void logRecordsNameTheirPlaceAndRulesCountWhatTheyHide() {
     Bench b;

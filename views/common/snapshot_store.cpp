@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/snapshot_store.h"
 
+#include <QDateTime>
 #include <algorithm>
 #include <iterator>
 
@@ -263,6 +264,7 @@ void SnapshotStore::clearAlerts() {
 }
 
 void SnapshotStore::addLog(LogLine line) {
+  if (line.ms < 0) line.ms = QDateTime::currentMSecsSinceEpoch();
   if (log_.size() >= kLogLimit) {
     log_.pop_front();
     ++logDropped_;

@@ -50,9 +50,9 @@ struct Timing {
 };
 
 struct LogLine {
-  QString level;  // "debug", "info", "warning", "error"
-  QString text;   // hostile
-  std::int64_t ns = 0;
+  QString level;         // "debug", "info", "warning", "error"
+  QString text;          // hostile
+  std::int64_t ms = -1;  // since 1970 by the clock of this machine; -1: when it is added
 };
 
 class SnapshotStore : public QObject {

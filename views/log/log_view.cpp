@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/log/log_view.h"
 
+#include <QDateTime>
 #include <QHBoxLayout>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -14,15 +15,26 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+
+// "14:03:59.120" of milliseconds since 1970. There are many lines, and a QDateTime of each takes long.
+QString timeOfDay(std::int64_t ms) {
+  constexpr std::int64_t kDay = 24 * 3600 * 1000;
+  return QTime::fromMSecsSinceStartOfDay(static_cast<int>(ms % kDay)).toString(QStringLiteral("HH:mm:ss.zzz"));
+}
+
+}  // namespace
 
 LogView::LogView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("log"), QStringLiteral("Log"),
-                 {{QStringLiteral("Time"), QStringLiteral("Since the worker started, by its monotonic clock"), true, 6},
-                  {QStringLiteral("Level"), QStringLiteral("debug, info, warning, error"), false, 6},
-                  {QStringLiteral("Place"),
-                   QStringLiteral("Node, value or instruction that the record names; click selects it"), false, 12},
-                  {QStringLiteral("Text"), QStringLiteral("The record as it was written"), false, 40}},
-                 parent),
+    : TablePanel(
+          context, QStringLiteral("log"), QStringLiteral("Log"),
+          {{QStringLiteral("Time"), QStringLiteral("When the window heard of it, by the clock of this machine"), true, 7},
+           {QStringLiteral("Level"), QStringLiteral("debug, info, warning, error"), false, 6},
+           {QStringLiteral("Place"), QStringLiteral("Node, value or instruction that the record names; click selects it"),
+            false, 12},
+           {QStringLiteral("Text"), QStringLiteral("The record; the tooltip has it as it was written, with exact bytes"),
+            false, 40}},
+          parent),
       rule_(new QLineEdit),
       chips_(new QHBoxLayout) {
   const Metrics m = Metrics::current();
@@ -127,6 +139,7 @@ void LogView::refill() {
   std::vector<TableRow> rows;
   rows.reserve(store().log().size());
   std::size_t line = 0;
+  const std::int64_t fromUtc = 1000 * QDateTime::currentDateTime().offsetFromUtc();
   for (const LogLine& record : store().log()) {
     if (places_.size() <= line) places_.push_back(links_.find(record.text));
     const std::size_t at = line++;
@@ -142,11 +155,11 @@ void LogView::refill() {
     level.role = record.level.startsWith(u"err")    ? QStringLiteral("error")
                  : record.level.startsWith(u"warn") ? QStringLiteral("warn")
                                                     : QStringLiteral("muted");
-    TableCell time(record.ns > 0 ? format::time(record.ns) : QString(), QVariant::fromValue<qint64>(record.ns));
+    TableCell time(timeOfDay(record.ms + fromUtc), QVariant::fromValue<qint64>(record.ms));
     time.role = QStringLiteral("faint");
     TableCell place(links_.name(row.target));
     place.role = QStringLiteral("accent");
-    row.cells = {time, level, place, {text, text, text}};
+    row.cells = {time, level, place, {format::bytesWithin(text), text, text}};
     rows.push_back(std::move(row));
   }
   setRows(std::move(rows));

@@ -24,7 +24,7 @@ ModelSession::ModelSession(SnapshotStore& store, SelectionModel& selection, QObj
       edits_(parts_) {
   connect(&client(), &WorkerClient::event, &answers_, &SessionAnswers::absorb);
   connect(&client(), &WorkerClient::text, this, [&store](const QString& line) {
-    store.addLog({QStringLiteral("info"), line, 0});
+    store.addLog({QStringLiteral("info"), line});
   });
   connect(&client(), &WorkerClient::stateChanged, this, [this, &store] {
     store.setWorkerState(client().state(), client().activity());

@@ -58,9 +58,7 @@ void SessionAnswers::absorb(const Delivery& d) {
       if (r.state().has_position()) reached(r.state().position());
       break;
     case R::kProgress: absorbProgress(r.progress()); break;
-    case R::kLog:
-      store_.addLog({format::visible(r.log().level()), QString::fromStdString(r.log().text()), r.log().ns()});
-      break;
+    case R::kLog: store_.addLog({format::visible(r.log().level()), QString::fromStdString(r.log().text())}); break;
     case R::kAlert: absorbAlert(r.alert()); break;
     case R::kPhase:
       parts_.recovery.trace().phase(r.phase());

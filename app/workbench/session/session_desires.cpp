@@ -230,7 +230,7 @@ void SessionDesires::planChanged(const ShownPlan& before) {
   show();
   if (lost.isEmpty()) return;
   const QString text = QStringLiteral("This plan has no place for %1").arg(lost.join(QStringLiteral(", ")));
-  store_.addLog({QStringLiteral("warning"), text, 0});
+  store_.addLog({QStringLiteral("warning"), text});
   emit session_.note(text);
 }
 
