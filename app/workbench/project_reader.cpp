@@ -2,6 +2,7 @@
 #include "app/workbench/project_reader.h"
 
 #include <map>
+#include <set>
 
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/ledger_record.h"
@@ -24,17 +25,23 @@ namespace {
 constexpr std::int64_t kMostWatched = 2'000;
 constexpr std::size_t kMostRunsWithSettings = 200;  // the newest
 
+// Of the options those that some run of the list does not have as they are by themselves.
 std::vector<RunEntry> entries(const storage::Project& project, const std::vector<storage::RunRow>& rows) {
   std::vector<RunEntry> out;
+  std::set<std::string> set;
+  std::vector<std::vector<storage::OptionRow>> options;
   for (const auto& r : rows) {
-    RunEntry& entry = out.emplace_back(runEntry(r));
-    if (rows.size() - out.size() >= kMostRunsWithSettings) continue;
-    const auto options = storage::readOptions(project, r.id);
-    if (!options) continue;
-    for (const auto& option : *options)
-      if (option.value != option.defaultValue)
-        entry.settings[QString::fromStdString(option.name)] = QString::fromStdString(option.value);
+    out.push_back(runEntry(r));
+    const bool looks = rows.size() - out.size() < kMostRunsWithSettings;
+    options.push_back(looks ? storage::readOptions(project, r.id).value_or(std::vector<storage::OptionRow>())
+                            : std::vector<storage::OptionRow>());
+    for (const auto& option : options.back())
+      if (option.value != option.defaultValue) set.insert(option.name);
   }
+  for (std::size_t run = 0; run < out.size(); ++run)
+    for (const auto& option : options[run])
+      if (set.contains(option.name))
+        out[run].settings[QString::fromStdString(option.name)] = QString::fromStdString(option.value);
   return out;
 }
 

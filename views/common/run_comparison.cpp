@@ -12,7 +12,8 @@ std::vector<QString> differences(const std::vector<RunEntry>& runs) {
     for (const auto& [name, value] : run.settings) names.insert(name);
   const auto valueOf = [](const RunEntry& run, const QString& name) {
     const auto it = run.settings.find(name);
-    return it == run.settings.end() ? QString() : it->second;
+    if (it == run.settings.end()) return QStringLiteral("–");  // a program that did not have it yet
+    return it->second.isEmpty() ? QStringLiteral("none") : it->second;
   };
   std::vector<QString> out;
   for (const RunEntry& run : runs) {
@@ -20,8 +21,7 @@ std::vector<QString> differences(const std::vector<RunEntry>& runs) {
     for (const QString& name : names) {
       bool differ = false;
       for (const RunEntry& other : runs) differ = differ || valueOf(other, name) != valueOf(run, name);
-      const QString value = valueOf(run, name);
-      if (differ) own << name + ' ' + (value.isEmpty() ? QStringLiteral("–") : value);
+      if (differ) own << name + ' ' + valueOf(run, name);
     }
     out.push_back(own.join(QStringLiteral(" · ")));
   }

@@ -19,7 +19,7 @@ struct RunEntry {
   std::int64_t steps = 0, totalNs = 0;
   bool hasLoss = false;
   double firstLoss = 0, lastLoss = 0;
-  std::map<QString, QString> settings;  // options that are not as they would be by themselves; hostile text
+  std::map<QString, QString> settings;  // options that some run of its list has set, as this one has them; hostile text
 };
 
 // Of each run the options in which they differ, "lr 0.1 · optimizer adamw"; empty where all agree.
