@@ -202,6 +202,28 @@ class PlansTest : public QObject {
     QVERIFY2(now >= 3, qPrintable(QStringLiteral("%1 old, %2 new").arg(old).arg(now)));
     QVERIFY_LOOP(w);
   }
+
+  // What is selected is the same thing in the plan that an option makes, in every view.
+  void theSelectionFollowsIntoAnotherPlan() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    const auto label = [&] {
+      const auto* in = w->store().plan()->instruction(w->selection().selection().instruction);
+      return in ? QString::fromStdString(in->label()) : QString();
+    };
+    int loss = -1;
+    for (int i = 0; i < w->store().plan()->size() && loss < 0; ++i)
+      if (w->store().plan()->instruction(i)->op() == "SoftmaxCrossEntropyLossGrad") loss = i;
+    QVERIFY(w.select(Selection::ofInstruction(loss)));
+    const QString before = label();
+    const std::string node = w->store().graph()->node(w->selection().selection().node)->name();
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("pass.fuse_epilogue"), QStringLiteral("off")); });
+    QVERIFY(w.settled());
+    QVERIFY(w->store().plan()->size() > loss && w->selection().selection().instruction > loss);
+    QCOMPARE(label(), before);
+    const auto* now = w->store().graph()->node(w->selection().selection().node);
+    QVERIFY(now && now->name() == node);
+  }
 };
 
 QTEST_MAIN(PlansTest)

@@ -3,49 +3,23 @@
 // not fit.
 #include <QAction>
 #include <QComboBox>
-#include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
-#include <QScopeGuard>
 #include <QSplitter>
 #include <QTemporaryDir>
-#include <QTemporaryFile>
 #include <QTest>
-#include <QToolButton>
 #include <algorithm>
 #include <cmath>
 
 #include "app/workbench/actions.h"
 #include "app/workbench/panel_board.h"
+#include "tests/workbench/set_up_form.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
-#include "views/open_dialog/set_up_dialog.h"
 
 using namespace stepscope;
-
-namespace {
-
-QString fieldOf(const SetUpDialog& dialog, const char* name) {
-  return dialog.findChild<QLineEdit*>(QStringLiteral("set_up_") + QLatin1String(name))->text();
-}
-
-QString labelOf(const SetUpDialog& dialog, const char* name) {
-  return dialog.findChild<QLabel*>(QLatin1String(name))->text();
-}
-
-// Presses Build and waits; what stands in the way otherwise.
-QString pressBuild(WindowDriver& w, SetUpDialog& dialog) {
-  auto* button = dialog.findChild<QPushButton*>(QStringLiteral("set_up_build"));
-  if (!button->isEnabled()) return QStringLiteral("the set-up does not build");
-  w.loop().act([button] { button->click(); });
-  if (!w.loop().wait([&] { return (w->session().built() && !w->session().busy()) || w->notice().isProblem(); }))
-    return QStringLiteral("nothing came");
-  return w->notice().isProblem() ? w->notice().text() : w.settled() ? QString() : QStringLiteral("it did not settle");
-}
-
-}  // namespace
 
 class SetUpTest : public QObject {
   Q_OBJECT
@@ -89,103 +63,6 @@ class SetUpTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
-  // The first build exceeds memory.limit: the set-up comes back with the error, and with a way to fit.
-  void aFirstBuildThatDoesNotFitIsOfferedToFit() {
-    WindowDriver w;
-    SetUpDialog* dialog = w.open(bundledModels()[1].model);
-    QVERIFY2(dialog, qPrintable(w.failure()));
-    // What it needs, from a build without a limit.
-    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
-    const auto need = [&] { return w->store().plan()->plan().persistent_bytes() + w->store().plan()->plan().arena_bytes(); };
-    const std::int64_t limit = need() - w->store().plan()->plan().arena_bytes() / 8;
-    WindowDriver again;
-    dialog = again.open(bundledModels()[1].model);
-    QVERIFY2(dialog, qPrintable(again.failure()));
-    const auto fieldThere = [&] { return dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_memory.limit")); };
-    QVERIFY(again.loop().wait([&] { return fieldThere() != nullptr; }));
-    again.loop().act([&] { fieldThere()->setText(QString::number(limit)); });
-    QVERIFY(!pressBuild(again, *dialog).isEmpty());
-    const auto fitButton = [&] { return again->findChild<QPushButton*>(QStringLiteral("set_up_fit")); };
-    QVERIFY(again.loop().wait([&] { return fitButton() && fitButton()->isVisible(); }));
-    QVERIFY(again.settled());
-    again.picture(QStringLiteral("set-up-does-not-fit"));
-    again.loop().act([&] { fitButton()->click(); });
-    QVERIFY(again.loop().wait([&] {
-      return again->session().built() && !again->session().busy() && again->store().plan() &&
-             again->store().plan()->plan().persistent_bytes() + again->store().plan()->plan().arena_bytes() <= limit;
-    }));
-    QVERIFY(again.settled());
-    QString kept;
-    for (const auto& option : again->store().options())
-      if (option.name() == "memory.limit") kept = QString::fromStdString(option.value());
-    QCOMPARE(kept, QString::number(limit));
-    QVERIFY_DONE(again.act("step_whole"), again);
-    QVERIFY2(!again->notice().isProblem(), qPrintable(again->notice().text()));
-    QCOMPARE(again->store().steps().size(), std::size_t{1});
-    again.picture(QStringLiteral("set-up-fits"));
-  }
-
-  // Esc while the settings are on their way is meant for the build that follows them. The set-up is there again as it was
-  // filled in; what was built before is.
-  void aCancelBeforeTheBuildBeginsEndsIt() {
-    qputenv("STEPSCOPE_WORKER", FAKE_WORKER);
-    qputenv("FAKE_CONFIGURE_MS", "300");
-    const auto back = qScopeGuard([] {
-      qputenv("STEPSCOPE_WORKER", REAL_WORKER);
-      qunsetenv("FAKE_CONFIGURE_MS");
-    });
-    QTemporaryFile model(QDir::tempPath() + QStringLiteral("/made_up_XXXXXX.onnx"));  // the made-up worker does not read it
-    QVERIFY(model.open() && model.write("model") > 0 && model.flush());
-    WindowDriver w;
-    SetUpDialog* dialog = w.open(model.fileName());
-    QVERIFY2(dialog, qPrintable(w.failure()));
-    const auto shown = [&w] {
-      SetUpDialog* found = nullptr;
-      for (auto* each : w->findChildren<SetUpDialog*>())
-        if (each->isVisible()) found = each;
-      return found;
-    };
-    const auto field = [](SetUpDialog* of) { return of->findChild<QLineEdit*>(QStringLiteral("set_up_accumulate")); };
-    const auto begin = [&](SetUpDialog* of) {
-      w.loop().act([of] { of->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
-      return w->store().building() && w->session().busy();
-    };
-    const auto escape = [&] { w.loop().act([&] { QTest::keyClick(&*w, Qt::Key_Escape); }); };
-    auto* run = w->findChild<QToolButton*>(QStringLiteral("tool_run"));
-    field(dialog)->setText(QStringLiteral("3"));
-    QVERIFY(begin(dialog));
-    QCOMPARE(run->defaultAction(), w->actions()[QStringLiteral("stop")]);
-    QVERIFY(run->isEnabled());
-    escape();
-    QVERIFY(w.settled());
-    QVERIFY(!w->session().built() && !w->store().building());
-    QCOMPARE(run->defaultAction(), w->actions()[QStringLiteral("run")]);
-    QVERIFY(w.loop().wait([&] { return shown() != nullptr; }));
-    QCOMPARE(field(shown())->text(), QStringLiteral("3"));
-    QVERIFY(begin(shown()));
-    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
-    QVERIFY(!shown());
-
-    // Another set-up, cancelled, and impatiently so: what was built is built again, whatever is pressed then.
-    QVERIFY_DONE(w.act("step"), w);
-    QVERIFY(w.act("configure"));
-    field(shown())->setText(QStringLiteral("4"));
-    QVERIFY(begin(shown()));
-    escape();
-    QVERIFY(w.loop().wait([&] { return w->session().comingBack(); }));
-    escape();
-    QVERIFY(w.settled());
-    QVERIFY(w->session().built() && !w->store().building() && !w->session().comingBack());
-    QVERIFY(shown());
-    QCOMPARE(field(shown())->text(), QStringLiteral("4"));
-    const auto& settings = w->session().configuration().settings();
-    const auto it = std::find_if(settings.begin(), settings.end(), [](const auto& s) { return s.name() == "accumulate"; });
-    QVERIFY(it != settings.end());
-    QCOMPARE(it->value(), std::string("3"));
-    QCOMPARE(w.instruction(), 1);
-    QVERIFY_DONE(w.act("step"), w);
-  }
-
   // What a setting names and is not there is told below its field, also where the field is among the further ones.
   void aStartStateThatIsNotThereIsToldAtItsField() {
     WindowDriver w;
@@ -207,93 +84,6 @@ class SetUpTest : public QObject {
     QVERIFY(w.loop().wait([&] { return refusal->isVisible(); }));
     QVERIFY2(refusal->text().contains(QStringLiteral("state.safetensors")), qPrintable(refusal->text()));
     w.picture(QStringLiteral("start-state-not-there"));
-  }
-
-  // Whenever Esc comes and whatever has the keyboard: the set-up is there again as it was filled in, and what was built
-  // before stands where it stood. A build that ended before is kept.
-  void aCancelledRebuildComesBackToItsSetUp_data() {
-    QTest::addColumn<int>("afterMs");
-    QTest::addColumn<QString>("focus");
-    for (const int ms : {0, 15, 40, 90})
-      for (const char* focus : {"", "tool_run"})
-        QTest::addRow("%d ms, %s", ms, *focus ? focus : "none") << ms << QString::fromLatin1(focus);
-  }
-
-  void aCancelledRebuildComesBackToItsSetUp() {
-    QFETCH(int, afterMs);
-    QFETCH(QString, focus);
-    WindowDriver w;
-    QVERIFY_DONE(w.build(bundledModels()[1]), w);
-    for (int i = 0; i < 2; ++i) QVERIFY_DONE(w.act("step"), w);
-    const auto shown = [&w] {
-      SetUpDialog* found = nullptr;
-      for (auto* each : w->findChildren<SetUpDialog*>())
-        if (each->isVisible()) found = each;
-      return found;
-    };
-    const auto arena = [&w] { return w->store().plan()->plan().arena_bytes(); };
-    const auto before = arena();
-    QVERIFY(w.act("configure"));
-    QPointer<SetUpDialog> first = shown();
-    QWidget* has = focus.isEmpty() ? &*w : w->findChild<QWidget*>(focus);
-    QVERIFY(has);
-    bool pressed = false;
-    const auto escape = [&] {
-      pressed = true;
-      has->setFocus();
-      QTest::keyClick(has, Qt::Key_Escape);
-    };
-    w.loop().act([&] {
-      first->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear();
-      first->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->setText(QStringLiteral("batch=3"));
-      first->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click();
-      if (afterMs == 0) escape();
-    });
-    QElapsedTimer since;
-    since.start();
-    QVERIFY(w.loop().wait([&] { return pressed || since.elapsed() >= afterMs; }));
-    if (!pressed && w->store().building()) w.loop().act(escape);
-    QVERIFY(w.settled());
-    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
-    QVERIFY(w->session().built() && !w->store().building());
-    if (arena() != before) QSKIP("it was built before Esc came");
-    QVERIFY(w.loop().wait([&] { return shown() && shown() != first; }));
-    QCOMPARE(fieldOf(*shown(), "dim"), QStringLiteral("batch=3"));
-    QCOMPARE(fieldOf(*shown(), "data"), QString());
-    QCOMPARE(w.instruction(), 2);
-    QVERIFY2(pressBuild(w, *shown()).isEmpty(), qPrintable(w->notice().text()));
-    QVERIFY(arena() != before && !shown());
-    QVERIFY_DONE(w.act("step_whole"), w);
-  }
-
-  // Esc comes at once, before the worker knows of the build. The set-up is there again as it was filled in, and what was
-  // built before runs on; Build pressed before it is back waits for it.
-  void aBuildBeforeTheWayBackEndedIsNotLost() {
-    WindowDriver w;
-    QVERIFY_DONE(w.build(bundledModels()[1]), w);
-    const auto before = w->store().plan()->plan().arena_bytes();
-    const auto shown = [&w] {
-      SetUpDialog* found = nullptr;
-      for (auto* each : w->findChildren<SetUpDialog*>())
-        if (each->isVisible()) found = each;
-      return found;
-    };
-    QVERIFY(w.act("configure"));
-    QPointer<SetUpDialog> first = shown();
-    w.loop().act([&] {
-      first->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear();
-      first->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->setText(QStringLiteral("batch=3"));
-      first->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click();
-      QTest::keyClick(&*w, Qt::Key_Escape);
-    });
-    QVERIFY(w.loop().wait([&] { return shown() && shown() != first; }));
-    QVERIFY(w->session().busy());
-    QVERIFY2(shown()->isAncestorOf(QApplication::focusWidget()) || shown() == QApplication::focusWidget(),
-             "it can be typed in");
-    w.loop().act([&] { shown()->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
-    QVERIFY(w.settled());
-    QVERIFY(w.loop().wait([&] { return w->store().plan()->plan().arena_bytes() != before && !w->session().busy(); }));
-    QVERIFY(!shown());
   }
 
   void aModelTrainsAsItIsProposed_data() {
@@ -330,9 +120,7 @@ class SetUpTest : public QObject {
     WindowDriver w;
     QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"device", "emulated"}}), w);
     w.loop().act([&] { w->actions()["configure"]->trigger(); });
-    SetUpDialog* dialog = nullptr;
-    for (auto* found : w->findChildren<SetUpDialog*>())
-      if (found->isVisible()) dialog = found;
+    SetUpDialog* dialog = shownSetUp(w);
     QVERIFY(dialog);
     auto* device = dialog->findChild<QComboBox*>(QStringLiteral("set_up_device"));
     QCOMPARE(device->currentText(), QStringLiteral("Emulated GPU"));
@@ -347,8 +135,7 @@ class SetUpTest : public QObject {
     QCOMPARE(valueOf("device"), QStringLiteral("emulated"));
     // And goes to the CPU where that is chosen.
     w.loop().act([&] { w->actions()["configure"]->trigger(); });
-    for (auto* found : w->findChildren<SetUpDialog*>())
-      if (found->isVisible()) dialog = found;
+    dialog = shownSetUp(w);
     device = dialog->findChild<QComboBox*>(QStringLiteral("set_up_device"));
     w.loop().act([&] { device->setCurrentIndex(device->findData(QStringLiteral("cpu"))); });
     QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
@@ -375,9 +162,7 @@ class SetUpTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(QString::fromStdString(w->store().steps().front()->batch()), QStringLiteral("synthetic"));
     w.loop().act([&] { w->actions()["configure"]->trigger(); });
-    SetUpDialog* again = nullptr;
-    for (auto* found : w->findChildren<SetUpDialog*>())
-      if (found->isVisible()) again = found;
+    SetUpDialog* again = shownSetUp(w);
     QVERIFY(again);
     QCOMPARE(fieldOf(*again, "data"), QString());
     w.loop().act([again] { again->findChild<QPushButton*>(QStringLiteral("set_up_proposed_data"))->click(); });
@@ -424,12 +209,7 @@ class SetUpTest : public QObject {
     QVERIFY(cut.write(whole.read(whole.size() / 2)) > 0);
     cut.close(), empty.close();
     WindowDriver w;
-    const auto shown = [&w] {
-      SetUpDialog* found = nullptr;
-      for (auto* each : w->findChildren<SetUpDialog*>())
-        if (each->isVisible()) found = each;
-      return found;
-    };
+    const auto shown = [&w] { return shownSetUp(w); };
     const auto refused = [&] {
       w.loop().act([&] { w->openPath(empty.fileName()); });
       return w.loop().wait([&] { return w->notice().text().contains(QStringLiteral("the file is empty")); });

@@ -12,13 +12,13 @@
 #include <set>
 
 #include "app/workbench/sample_list.h"
+#include "tests/workbench/set_up_form.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
 #include "views/graph/graph_view.h"
 #include "views/graph/phase_strip.h"
-#include "views/open_dialog/set_up_dialog.h"
 
 using namespace stepscope;
 
@@ -27,12 +27,6 @@ namespace {
 TestModel sample(const QString& name) {
   const QString model = samplePath(name), data = QFileInfo(model).absolutePath() + QStringLiteral("/batches.npz");
   return {name, model, QFileInfo::exists(data) ? data : QString()};
-}
-
-SetUpDialog* shownSetUp(WindowDriver& w) {
-  for (auto* dialog : w->findChildren<SetUpDialog*>())
-    if (dialog->isVisible()) return dialog;
-  return nullptr;
 }
 
 // What a person does: moves there and presses. False where the widget cannot be seen or does not answer.

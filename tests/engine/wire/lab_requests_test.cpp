@@ -1,88 +1,15 @@
 // What the laboratory is asked over the wire: trials that are told one by one and can be cancelled, a ledger, what fits,
 // what makes numbers differ, a capture next to PyTorch.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <csignal>
-#include <functional>
-#include <map>
-#include <thread>
 
 #include "engine/snapshot/worker.pb.h"
-#include "engine/wire/framing.h"
-#include "engine/wire/server.h"
+#include "tests/engine/wire/live_worker.h"
 #include "tests/support/models.h"
 
 namespace stepscope {
 namespace {
 
-// A worker that is talked to while it works.
-class LiveWorker {
- public:
-  explicit LiveWorker(GoldenReader goldens = {}) {
-    std::signal(SIGPIPE, SIG_IGN);
-    EXPECT_EQ(pipe(in_), 0);
-    EXPECT_EQ(pipe(out_), 0);
-    server_ = std::thread([this, goldens = std::move(goldens)] {
-      static const snapshot::MachineInfo machine;
-      EXPECT_TRUE(serveWorker(in_[0], out_[1], machine, kLargestMessage, goldens).has_value());
-      close(out_[1]);
-    });
-  }
-  ~LiveWorker() {
-    close(in_[1]);
-    while (readFrame(out_[0])) {
-    }
-    server_.join();
-    close(in_[0]);
-    close(out_[0]);
-  }
-
-  std::uint64_t send(const std::function<void(snapshot::Request&)>& fill) {
-    snapshot::Request request;
-    request.set_id(++last_);
-    fill(request);
-    EXPECT_TRUE(writeFrame(in_[1], request.SerializeAsString()).has_value());
-    return last_;
-  }
-  // The next answer to this request; what comes between is left out.
-  snapshot::Response next(std::uint64_t id) {
-    while (true) {
-      const auto frame = readFrame(out_[0]);
-      snapshot::Response response;
-      if (!frame || !response.ParseFromString(*frame)) {
-        ADD_FAILURE() << "no answer to request " << id;
-        response.set_done(true);
-        return response;
-      }
-      if (response.id() == id) return response;
-    }
-  }
-  snapshot::Response last(std::uint64_t id) {
-    snapshot::Response response = next(id);
-    while (!response.done()) response = next(id);
-    return response;
-  }
-  snapshot::Response ask(const std::function<void(snapshot::Request&)>& fill) { return last(send(fill)); }
-
-  void openDigits() {
-    const auto model = testing::digits();
-    EXPECT_FALSE(ask([&](auto& r) { r.mutable_open()->set_path(model.model.string()); }).has_error());
-    EXPECT_FALSE(ask([&](auto& r) {
-                   auto* setting = r.mutable_configure()->add_settings();
-                   setting->set_name("data");
-                   setting->set_value(model.data.string());
-                 }).has_error());
-    EXPECT_FALSE(ask([](auto& r) { r.mutable_build(); }).has_error());
-  }
-
- private:
-  int in_[2] = {-1, -1}, out_[2] = {-1, -1};
-  std::thread server_;
-  std::uint64_t last_ = 0;
-};
+using testing::LiveWorker;
 
 TEST(LabRequests, TellsEachTrialBeforeThatOfAll) {
   LiveWorker worker;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The first number that is not finite: where a run stops at it, and where one that goes on leads back to it.
+#include <QPushButton>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <algorithm>
+#include <cmath>
+
+#include "tests/workbench/graph_values.h"
+#include "tests/workbench/window_driver.h"
+#include "views/batch/batch_view.h"
+#include "views/batch/picture_grid.h"
+#include "views/common/details.h"
+#include "views/common/tokens.h"
+#include "views/tensors/statistics_panel.h"
+
+using namespace stepscope;
+
+class FirstNanTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  // "Break on NaN" holds at full speed: the run stops where the number came from, and names the row that brought it.
+  void aNanAtStep400StopsARunAtFullSpeed() {
+    const QString data = folder_.filePath(QStringLiteral("poisoned.safetensors"));
+    QVERIFY(writeDigits(data, 410, 400));
+    TestModel model = bundledModels()[0];
+    model.data = data;
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(model), w);
+    w.loop().act([&] { w->session().train(410); });
+    QVERIFY(w.settled());
+    const auto& p = w->store().position();
+    QCOMPARE(p.step(), 400);
+    QVERIFY2(p.in_step() && p.breakpoint() != 0, p.stopped_by().c_str());
+    QCOMPARE(w->store().steps().size(), std::size_t{400});
+    for (const StepPtr& step : w->store().steps())
+      QVERIFY2(step->has_gradient_norm() && step->gradient_norm() > 0, "the gradient norm of every step");
+    const auto& alerts = w->store().alerts();
+    const auto alert = std::find_if(alerts.begin(), alerts.end(), [](const auto& a) { return a.code() == "nan"; });
+    QVERIFY(alert != alerts.end());
+    QVERIFY2(std::count_if(alerts.begin(), alerts.end(), [](const auto& a) { return a.code() == "nan"; }) == 1,
+             alert->message().c_str());
+    QCOMPARE(alert->step(), 400);
+    QCOMPARE(alert->instruction(), p.instruction() - 1);
+    QVERIFY(alert->has_sample());
+    QCOMPARE(alert->sample(), 3);
+    const int image = valueOf(w, [](const auto& v) { return v.role() == snapshot::INPUT && v.dims_size() == 4; });
+    QCOMPARE(alert->value(), image);
+    QVERIFY2(w->notice().isStop() && w->notice().text().contains(QStringLiteral("row 3")), qPrintable(w->notice().text()));
+    QCOMPARE(w->selection().selection().instruction, alert->instruction());
+    w.view(QStringLiteral("training"));
+    w.picture(QStringLiteral("nan-stopped"));
+
+    // From the count of NaN one click leads to the element.
+    QVERIFY(w.select(Selection::ofValue(image)));
+    QCOMPARE(w.shownTensor()->statistics().nan(), 1);
+    auto* statistics = w->board().find(QStringLiteral("tensors"))->findChild<StatisticsPanel*>();
+    QVERIFY(statistics);
+    w.loop().act([&] { emit statistics->findChild<Details*>()->commandClicked(QStringLiteral("first")); });
+    QVERIFY(w.settled());
+    const auto* table =
+        w->board().find(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+    QCOMPARE(table->currentIndex().data().toString(), QStringLiteral("NaN"));
+    w.picture(QStringLiteral("nan-element"));
+    // One bad pixel hides no picture.
+    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+    w.loop().act([batch] { batch->openPage(BatchView::kContents); });
+    w.picture(QStringLiteral("nan-batch"));
+    QVERIFY(w.loop().wait([batch] { return batch->findChild<PictureGrid*>()->pictures() == 32; }, 5'000));
+    QVERIFY_LOOP(w);
+  }
+
+  // With nothing to break on the run goes on, tells once, and one click goes back to where it came from.
+  void aRunThatGoesOnTellsOfTheFirstNanAndLeadsBackToIt() {
+    const QString data = folder_.filePath(QStringLiteral("poisoned.safetensors"));
+    QVERIFY(writeDigits(data, 410, 400));
+    TestModel model = bundledModels()[0];
+    model.data = data;
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(model), w);
+    w.loop().act([&] { w->session().setBreakpoints({}); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->session().train(406); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().position().step(), 406);
+    QVERIFY(std::isnan(w->store().steps().back()->loss()));
+    const auto& alerts = w->store().alerts();
+    const auto isNan = [](const auto& a) { return a.code() == "nan"; };
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 1);
+    const snapshot::Alert alert = *std::find_if(alerts.begin(), alerts.end(), isNan);
+    QCOMPARE(alert.step(), 400);
+    QCOMPARE(alert.sample(), 3);
+    QVERIFY(w->notice().isProblem());
+    w.view(QStringLiteral("training"));
+    w.picture(QStringLiteral("nan-goes-on"));
+    auto* show = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QVERIFY(show && show->isVisible());
+    w.loop().act([show] { show->click(); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().position().step(), 400);
+    QCOMPARE(w.instruction(), alert.instruction() + 1);
+    QCOMPARE(w->store().steps().size(), std::size_t{400});
+    QCOMPARE(w->selection().selection().instruction, alert.instruction());
+    QVERIFY(w.shownTensor() && w.shownTensor()->statistics().nan() > 0);
+    w.picture(QStringLiteral("nan-shown"));
+    QVERIFY_LOOP(w);
+  }
+};
+
+QTEST_MAIN(FirstNanTest)
+#include "tst_first_nan.moc"

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A plan that is larger than memory.limit is offered a way to fit, or is said to have none.
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTest>
+
+#include "tests/workbench/set_up_form.h"
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+class FittingTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  // What does not fit is offered a way to fit.
+  void aPlanThatDoesNotFitIsOfferedToFitByRecompute() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    const auto& plan = w->store().plan()->plan();
+    const std::int64_t need = plan.persistent_bytes() + plan.arena_bytes(), limit = need - plan.arena_bytes() / 8;
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.limit"), QString::number(limit)); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY(w.settled());
+    auto* fit = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    w.picture(QStringLiteral("does-not-fit"));
+    QVERIFY2(fit && fit->isVisible() && fit->text().contains(QStringLiteral("recompute")), qPrintable(w->notice().text()));
+    w.loop().act([fit] { fit->click(); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->notice().clear(); });
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QCOMPARE(w->store().steps().size(), std::size_t{1});
+    const auto& fitted = w->store().plan()->plan();
+    QVERIFY(fitted.persistent_bytes() + fitted.arena_bytes() <= limit);
+    auto* field =
+        w->board().find(QStringLiteral("recompute"))->findChild<QLineEdit*>(QStringLiteral("recompute_budget_text"));
+    QVERIFY(field && !field->text().isEmpty());
+    w.picture(QStringLiteral("fits"));
+  }
+
+  // Where recompute cannot reach the limit it says so, and is not offered again.
+  void aLimitThatRecomputeCannotReachIsSaidToBeSo() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    const std::int64_t limit = w->store().plan()->plan().persistent_bytes() + 100'000;
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.limit"), QString::number(limit)); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY(w.settled());
+    auto* action = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QCOMPARE(action->text(), QStringLiteral("Fit by recompute"));
+    w.loop().act([action] { action->click(); });
+    QVERIFY(w.loop().wait([&] { return w->notice().text().startsWith(QStringLiteral("Recompute does not make it fit")); }));
+    QVERIFY(w.settled());
+    QVERIFY2(w->notice().text().endsWith(QStringLiteral("has no limit")), qPrintable(w->notice().text()));
+    QCOMPARE(action->text(), QStringLiteral("Change the set-up"));
+    w.picture(QStringLiteral("does-not-fit-at-all"));
+    w.loop().act([action] { action->click(); });
+    QVERIFY(w.loop().wait([&] { return shownSetUp(w) != nullptr; }));
+  }
+
+  // The first build exceeds memory.limit: the set-up comes back with the error, and with a way to fit.
+  void aFirstBuildThatDoesNotFitIsOfferedToFit() {
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    // What it needs, from a build without a limit.
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    const auto need = [&] { return w->store().plan()->plan().persistent_bytes() + w->store().plan()->plan().arena_bytes(); };
+    const std::int64_t limit = need() - w->store().plan()->plan().arena_bytes() / 8;
+    WindowDriver again;
+    dialog = again.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(again.failure()));
+    const auto fieldThere = [&] { return dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_memory.limit")); };
+    QVERIFY(again.loop().wait([&] { return fieldThere() != nullptr; }));
+    again.loop().act([&] { fieldThere()->setText(QString::number(limit)); });
+    QVERIFY(!pressBuild(again, *dialog).isEmpty());
+    const auto fitButton = [&] { return again->findChild<QPushButton*>(QStringLiteral("set_up_fit")); };
+    QVERIFY(again.loop().wait([&] { return fitButton() && fitButton()->isVisible(); }));
+    QVERIFY(again.settled());
+    again.picture(QStringLiteral("set-up-does-not-fit"));
+    again.loop().act([&] { fitButton()->click(); });
+    QVERIFY(again.loop().wait([&] {
+      return again->session().built() && !again->session().busy() && again->store().plan() &&
+             again->store().plan()->plan().persistent_bytes() + again->store().plan()->plan().arena_bytes() <= limit;
+    }));
+    QVERIFY(again.settled());
+    QString kept;
+    for (const auto& option : again->store().options())
+      if (option.name() == "memory.limit") kept = QString::fromStdString(option.value());
+    QCOMPARE(kept, QString::number(limit));
+    QVERIFY_DONE(again.act("step_whole"), again);
+    QVERIFY2(!again->notice().isProblem(), qPrintable(again->notice().text()));
+    QCOMPARE(again->store().steps().size(), std::size_t{1});
+    again.picture(QStringLiteral("set-up-fits"));
+  }
+};
+
+QTEST_MAIN(FittingTest)
+#include "tst_fitting.moc"

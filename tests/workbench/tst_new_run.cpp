@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs of one project beside each other: a new one from step 0, and what the list and Compare say of their times.
+#include <QLabel>
+#include <QTableView>
+#include <QTest>
+
+#include "tests/workbench/window_driver.h"
+#include "views/common/row_table.h"
+#include "views/common/run_times.h"
+#include "views/common/tokens.h"
+#include "views/compare/compare_view.h"
+
+using namespace stepscope;
+
+namespace {
+
+// The text of every cell of a table, row by row.
+QStringList cellsOf(View& view) {
+  QStringList cells;
+  const auto* table = view.findChild<QTableView*>();
+  for (int r = 0; table && r < table->model()->rowCount(); ++r)
+    for (int c = 0; c < table->model()->columnCount(); ++c) cells << table->model()->index(r, c).data().toString();
+  return cells;
+}
+
+}  // namespace
+
+class NewRunTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  // A run of its own with the same settings, data and seed; named, and with what differs in the list.
+  void aNewRunBeginsAtStepZeroWithTheSameSettings() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(3); });
+    QVERIFY(w.recorded());
+    const double first = w->store().steps().front()->loss(), last = w->store().steps().back()->loss();
+    const int loss = w->store().graph()->graph().loss();
+    w.loop().act([&] { w->session().watch(loss, true); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->recording().nameRun(QStringLiteral("plain")); });
+    QVERIFY_DONE(w.act("new_run"), w);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    QVERIFY(w.recorded());
+    QCOMPARE(w->store().position().step(), 0);
+    QVERIFY(w->store().steps().empty() && w->store().series().empty());
+    QCOMPARE(w->store().watched(), std::vector<int>{loss});
+    QVERIFY(!w->store().breakpoints().empty());
+    w.loop().act([&] { w->session().train(3); });
+    QVERIFY(w.recorded());
+    QCOMPARE(w->store().steps().front()->loss(), first);
+    QCOMPARE(w->store().steps().back()->loss(), last);
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.inplace"), QStringLiteral("off")); });
+    QVERIFY(w.settled());
+    QVERIFY(w.loop().wait([&] { return w->store().project().runs().size() == 2 && w->recording().idle(); }));
+    View* runs = w.view(QStringLiteral("runs"));
+    QVERIFY(runs);
+    w.loop().act([&] { w->recording().queries().refreshRuns(); });
+    QVERIFY(w.loop().wait([&] {
+      const QStringList cells = cellsOf(*runs);
+      return cells.contains(QStringLiteral("1  plain")) && cells.contains(QStringLiteral("memory.inplace off")) &&
+             cells.contains(QStringLiteral("memory.inplace on"));  // which is the default
+    }));
+    w.picture(QStringLiteral("runs"));
+    QVERIFY_LOOP(w);
+  }
+
+  // A run that was walked through, one at full speed and one that recorded every instruction: the list says which is which,
+  // and no time of one is judged by that of another.
+  void timesOfOtherSpeedsAreSaidToBeSo() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const auto runs = [&](std::size_t count) {
+      return w.loop().wait([&] {
+        return w->store().project().runs().size() == count && w->store().project().runs().back().steps == 4 &&
+               RunTimes::of(w->store().project()).step(static_cast<std::int64_t>(count)).n > 0;
+      });
+    };
+    const auto shown = [&] {
+      QVERIFY(w.recorded());
+      w.loop().act([&] { w->recording().queries().refreshRuns(); });
+    };
+    w.loop().act([&] { w->session().train(4); });
+    shown();
+    QVERIFY(runs(1));
+    QVERIFY_DONE(w.act("new_run"), w);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("record"), QStringLiteral("steps")); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->session().train(4); });
+    shown();
+    QVERIFY(runs(2));
+    QVERIFY_DONE(w.act("new_run"), w);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    for (int i = 0; i < 4; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    shown();
+    QVERIFY(runs(3));
+    auto& times = RunTimes::of(w->store().project());
+    QCOMPARE(times.step(1).speed, QStringLiteral("recorded"));
+    QCOMPARE(times.step(2).speed, QStringLiteral("full speed"));
+    QCOMPARE(times.step(3).speed, QStringLiteral("walked"));
+    QVERIFY(times.step(1).measured && times.step(1).processors > 0);
+    const QStringList cells = cellsOf(*w.view(QStringLiteral("runs")));
+    for (const char* speed : {"recorded", "full speed", "walked"})
+      QVERIFY2(cells.filter(QLatin1String(speed)).size() == 1, speed);
+    w.picture(QStringLiteral("speeds-runs"));
+    w.loop().act([&] {
+      CompareRequest request;
+      request.a = 1;
+      request.b = 3;
+      emit w->wishes().compareRuns(request);
+      w->applyLayout(QStringLiteral("Compare"));
+    });
+    const auto* note = w.view(QStringLiteral("compare"))->findChild<QLabel*>(QStringLiteral("compare_note"));
+    QVERIFY(w.loop().wait([&] { return note->text().contains(QStringLiteral("A recorded, B walked")); }));
+    QVERIFY(note->isVisible());
+    for (const char* id : {"compare_both", "compare_operators"}) {
+      auto* compare = qobject_cast<CompareView*>(w.view(QStringLiteral("compare")));
+      w.loop().act([&] { compare->showPage(QLatin1String(id)); });
+      QVERIFY(w.settled());
+      const auto* model = compare->findChild<View*>(QLatin1String(id))->findChild<RowTableModel*>();
+      QVERIFY(model && model->rowCount() > 4);
+      for (int r = 0; r < model->rowCount(); ++r) {
+        const auto& row = model->row(r).cells;
+        if (row[0].text.startsWith(QStringLiteral("Peak"))) continue;
+        for (const TableCell& cell : row) QVERIFY2(cell.role != u"ok", qPrintable(row[0].text));
+      }
+    }
+    w.picture(QStringLiteral("speeds-compare"));
+    QVERIFY_LOOP(w);
+  }
+};
+
+QTEST_MAIN(NewRunTest)
+#include "tst_new_run.moc"

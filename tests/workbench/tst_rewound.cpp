@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// After a rewind, and after a step that was given up: what stands in the window is of the place where it is, or is gone.
+#include <QRegularExpression>
+#include <QTableView>
+#include <QTest>
+
+#include "tests/workbench/graph_values.h"
+#include "tests/workbench/window_driver.h"
+#include "views/batch/batch_view.h"
+#include "views/batch/picture_grid.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+namespace {
+
+// The text of every cell of a table, row by row.
+QStringList cellsOf(View& view) {
+  QStringList cells;
+  const auto* table = view.findChild<QTableView*>();
+  for (int r = 0; table && r < table->model()->rowCount(); ++r)
+    for (int c = 0; c < table->model()->columnCount(); ++c) cells << table->model()->index(r, c).data().toString();
+  return cells;
+}
+
+}  // namespace
+
+class RewoundTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  // The panes show the values of the step that a rewind came to, or say that there are none.
+  void afterARewindNoValueIsOfAnotherStep() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"record.batch", "1"}}), w);
+    const int loss = w->store().graph()->graph().loss();
+    const int image = valueOf(w, [](const auto& v) { return v.role() == snapshot::INPUT && v.dims_size() == 4; });
+    const int parameter = valueOf(w, [](const auto& v) { return v.role() == snapshot::INITIALIZER && v.trained(); });
+    QVERIFY(loss >= 0 && image >= 0 && parameter >= 0);
+    w->session().watch(loss, true);
+    w->session().watch(parameter, true);
+    QVERIFY(w.settled());
+
+    // Before anything ran there is nothing to show, not zeros.
+    QVERIFY(w.select(Selection::ofValue(image)));
+    QVERIFY(w.shownTensor() && w.shownTensor()->elsewhere() && w.shownTensor()->data().empty());
+
+    w.loop().act([&] { w->session().train(3); });
+    QVERIFY(w.settled());
+    QVERIFY(w.select(Selection::ofValue(parameter)));
+    const std::string then = w.shownTensor()->data();
+    QCOMPARE(w.shownTensor()->step(), 2);
+    w.loop().act([&] { w->session().train(4); });
+    QVERIFY(w.settled());
+    QVERIFY(w.select(Selection::ofValue(loss)));
+    QCOMPARE(w.shownTensor()->step(), 6);
+    QVERIFY(w->store().statistics(loss) && w->store().timing(0).step == 6);
+    const std::string bytesOfSix = w.shownTensor()->data();
+    QVERIFY(!bytesOfSix.empty());
+    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+    w.loop().act([batch] { batch->openPage(BatchView::kContents); });
+    QVERIFY(w.loop().wait([batch] { return batch->findChild<PictureGrid*>()->pictures() == 32; }, 5'000));
+
+    w.loop().act([&] { w->session().rewind(3); });
+    QVERIFY(w.settled());
+    w.picture(QStringLiteral("rewound"));
+    QCOMPARE(w->store().position().step(), 3);
+    QCOMPARE(w->store().steps().size(), std::size_t{3});
+    QVERIFY(w.select(Selection::ofValue(loss)));
+    w.picture(QStringLiteral("rewound-loss"));
+    // A busy machine keeps no state of step 3: the steps before it run again, and leave the loss of step 2.
+    if (w.shownTensor()->data().empty()) {
+      QVERIFY(w.shownTensor()->elsewhere() && w.shownCells().isEmpty());
+    } else {
+      QCOMPARE(w.shownTensor()->step(), 2);
+      QVERIFY2(w.shownTensor()->data() != bytesOfSix, "the bytes of step 6");
+    }
+    QVERIFY2(!w->store().statistics(loss) || w->store().statisticsStep(loss) == 2, "statistics of step 6");
+    // State is there, as it was.
+    QVERIFY(w.select(Selection::ofValue(parameter)));
+    QCOMPARE(w.shownTensor()->step(), 2);
+    QVERIFY2(w.shownTensor()->data() == then, "the parameter is that of step 2, bit for bit");
+    QCOMPARE(w->store().statisticsStep(parameter), 2);
+    for (int i = 0; i < w->store().plan()->size(); ++i) QVERIFY(w->store().timing(i).step < 3);
+    QVERIFY2(batch->findChild<PictureGrid*>()->isHidden() || batch->findChild<PictureGrid*>()->pictures() == 0 ||
+                 !batch->findChild<PictureGrid*>()->isVisible(),
+             "the pictures of step 6");
+    View* watch = w.view(QStringLiteral("watch"));
+    QVERIFY(watch);
+    w.picture(QStringLiteral("rewound-watch"));
+    QCOMPARE(cellsOf(*watch).filter(QStringLiteral("6")).filter(QRegularExpression(QStringLiteral("^6$"))), QStringList());
+
+    // And the step that runs then has its values.
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.view(QStringLiteral("tensors"));
+    QVERIFY(w.select(Selection::ofValue(loss)));
+    QCOMPARE(w.shownTensor()->step(), 3);
+    QVERIFY(!w.shownTensor()->data().empty());
+    QVERIFY_LOOP(w);
+  }
+
+  // A step that is given up leaves no values behind, either.
+  void aStepThatIsGivenUpLeavesNoValues() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const int image = valueOf(w, [](const auto& v) { return v.role() == snapshot::INPUT && v.dims_size() == 4; });
+    QVERIFY(w.select(Selection::ofValue(image)));
+    QCOMPARE(w.shownTensor()->step(), 0);
+    QVERIFY(!w.shownTensor()->data().empty());
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.select({}) && w.select(Selection::ofValue(image)));
+    QCOMPARE(w.shownTensor()->step(), 1);
+    QVERIFY_DONE(w.act("abandon"), w);
+    QVERIFY(w.select({}) && w.select(Selection::ofValue(image)));
+    QVERIFY2(w.shownTensor()->data().empty() && w.shownTensor()->elsewhere(), "the batch of step 1, labelled 0");
+  }
+};
+
+QTEST_MAIN(RewoundTest)
+#include "tst_rewound.moc"
