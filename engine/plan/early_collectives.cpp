@@ -84,6 +84,8 @@ void beginCollectivesEarly(ExecutionPlan& plan, const Graph& graph, const OpRegi
             Buffer& result = plan.buffers[owner(b)];
             result.first = std::min(result.first, begins);
           }
+      } else {
+        begins = i + 1;  // it runs at its place: none behind it before that
       }
     }
     for (const int b : instruction.inputs)
