@@ -43,7 +43,7 @@ bool isPartOfStep(const Graph& graph) {
 Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request, std::vector<Stage>& stages) const {
   // A part of a step has inputs of these names by right; it is run, and nothing trains it.
   if (!request.forwardOnly || !isPartOfStep(model_->graph)) SS_TRY(checkStepInputs(model_->graph));
-  if (!request.alone) SS_TRY(checkRanks(model_->graph, request.ranks));
+  if (request.aloneOf == 0) SS_TRY(checkRanks(model_->graph, request.ranks));
   auto step = std::make_shared<SymbolicStep>();
   step->model = model_;
   step->request = std::move(request);
@@ -54,6 +54,8 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
       step->settings += name + "=" + origin.value + "\n";
   }
   Work work(*model_, stages);
+  if (tellRanks(work.graph, step->request.rank, std::max(step->request.ranks, step->request.aloneOf)))
+    SS_TRY(work.inference.run());
   const auto passes = [&](std::string_view phase) -> Status {
     SS_TRY(optimise(phase, *step, work.graph, work.inference, step->effects, stages));
     keepStage(stages, std::string(phase), work.graph, log_);

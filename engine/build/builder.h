@@ -38,7 +38,7 @@ struct BuildRequest {
   std::optional<RowsChoices> rows;  // absent: chosen from the first batch
   int ranks = 1;                    // processes that train together: their gradients are averaged
   int rank = 0;                     // which of them this is: what it keeps a part of, where option ranks.shard says so
-  bool alone = false;               // one of several ranks without the others: what collectives bring is what it has itself
+  int aloneOf = 0;                  // 0, or: of so many ranks one without the others, which gets what it has itself
   // Adds to an error of a batch's shapes what would help.
   std::function<Error(Error)> explain;
   // Opens the data for the inputs of the graph and gives its next batch; what is worth telling goes to `notes`. Only what

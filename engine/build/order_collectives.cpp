@@ -86,10 +86,24 @@ Status checkRanks(const Graph& graph, int ranks) {
   return {};
 }
 
+bool tellRanks(Graph& graph, int rank, int ranks) {
+  bool any = false;
+  for (const NodeId id : std::vector<NodeId>(graph.order())) {
+    const Node& node = graph.node(id);
+    if (node.domain != kInternalDomain || (node.op != "AllGatherRows" && node.op != "ReduceScatterRows")) continue;
+    Attributes& attrs = graph.mutableNode(id).attrs;
+    attrs.set("rank", std::int64_t{rank});
+    attrs.set("ranks", std::int64_t{ranks});
+    graph.logChange(id);
+    any = true;
+  }
+  return any;
+}
+
 Status checkShares(const Graph& graph, int ranks) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (node.domain != kInternalDomain || node.op != "AllToAll") continue;
+    if (node.domain != kInternalDomain || (node.op != "AllToAll" && node.op != "ReduceScatterRows")) continue;
     const ValueType& type = graph.value(node.inputs[0]).type;
     const auto extent = type.shape && !type.shape->empty() ? type.shape->front().asKnown() : std::nullopt;
     if (extent && *extent % ranks != 0)

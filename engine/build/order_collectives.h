@@ -31,7 +31,11 @@ ModelCollectives modelCollectives(const Graph& imported, const Graph& graph, con
 // Whether roots of collectives and ends of messages are among `ranks`. Error kInvalidArgument: the first node of which one
 // is not.
 Status checkRanks(const Graph& graph, int ranks);
-// Whether the ranks can share out the first axis of every AllToAll, where its extent is known. Error kInvalidArgument.
+// Adds attributes rank and ranks to nodes whose extents depend on them (AllGatherRows, ReduceScatterRows); whether there are
+// any, so that types have to be inferred again.
+bool tellRanks(Graph& graph, int rank, int ranks);
+// Whether the ranks can share out every first axis that they have to (AllToAll, ReduceScatterRows), where its extent is
+// known. Error kInvalidArgument.
 Status checkShares(const Graph& graph, int ranks);
 
 // Puts the graph in an order in which a gathering collective stands in front of its first reader and all of them in the

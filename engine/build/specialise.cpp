@@ -64,7 +64,7 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
     }
     if (Status fits = checkLoops(graph, *variant->inference, request.options.loopMemory); !fits)
       return phase.fail(fits.error());
-    if (!request.alone)
+    if (request.aloneOf == 0)
       if (Status shares = checkShares(graph, request.ranks); !shares) return phase.fail(shares.error());
     SS_TRY(optimise("fold", *variant->step, graph, *variant->inference, variant->effects, variant->stages));
     phase.count(graph.order().size());

@@ -20,9 +20,9 @@ std::int64_t collectiveSentBytes(std::string_view op, std::span<const std::int64
       const std::int64_t mine = count * (rank + 1) / ranks - count * rank / ranks;
       sent += count - mine + mine * (ranks - 1);
     }
-  } else if (op == "ReduceScatter") {
+  } else if (op == "ReduceScatter" || op == "ReduceScatterRows") {
     for (const std::int64_t count : elements) sent += count - partFilled(count, rank, ranks);
-  } else if (op == "AllGather") {
+  } else if (op == "AllGather" || op == "AllGatherRows") {
     for (const std::int64_t count : elements) sent += partFilled(count, rank, ranks) * (ranks - 1);
   } else if (op == "Broadcast") {
     sent = rank == ends.from ? all * (ranks - 1) : 0;

@@ -62,7 +62,7 @@ std::int64_t turnsOf(const Node& node, const PlannedCollective& collective, DTyp
   const std::int64_t piece = std::max<std::int64_t>(1, kCollectivePieceBytes / size) * size * ranks;
   const std::int64_t pieces = std::max<std::int64_t>(1, (collective.bytes + piece - 1) / piece);
   if (node.op == "Reduce") return std::max<std::int64_t>(1, (collective.bytes + piece / ranks - 1) / (piece / ranks));
-  return node.op == "AllReduce" ? 2 * pieces : node.op == "ReduceScatter" ? pieces : 1;
+  return node.op == "AllReduce" ? 2 * pieces : node.op.starts_with("ReduceScatter") ? pieces : 1;
 }
 
 // How long a micro step waits for its collectives, which run one after another beside its nodes (plan.early).
@@ -92,7 +92,7 @@ double exposedNs(const ExecutionPlan& plan, const std::vector<double>& nodeNs, c
 Result<RankPoint> pointOf(const CapacitySubject& subject, const NetworkFile& network, std::int64_t ranks) {
   BuildRequest request = subject.request;
   request.ranks = static_cast<int>(ranks);
-  request.alone = false;
+  request.aloneOf = 0;
   request.options.memoryLimit = std::numeric_limits<std::int64_t>::max();  // nothing is allocated
   Batch batch;
   request.firstBatch = [&](const Graph& graph, std::vector<std::string>*) -> Result<Batch> {

@@ -29,7 +29,7 @@ std::vector<PlannedCollective> collectivesOf(const Graph& graph, const Execution
     // Of an AllGather the results are whole, of the others the operands.
     std::vector<std::int64_t> elements;
     DType dtype = DType::kUndefined;
-    for (const ValueId id : node.op == "AllGather" ? node.outputs : node.inputs) {
+    for (const ValueId id : node.op == "AllGather" || node.op == "AllGatherRows" ? node.outputs : node.inputs) {
       if (!id) continue;
       const ValueType& type = graph.value(id).type;
       const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;

@@ -23,13 +23,15 @@ Status RankCollectives::exchange(const Node& node, const CollectivePlace& place,
   Ranks& ranks = *context_.ranks;
   const bool average = node.attrs.integer("average", 0) != 0;
   if (node.op == "AllReduce") return ranks.allReduce(place, inputs, outputs, average);
-  if (node.op == "ReduceScatter" || node.op == "AllGather") {
+  if (node.attrs.has("ranks")) {
     const std::int64_t here = node.attrs.integer("ranks", 0), rank = node.attrs.integer("rank", -1);
     if (here != ranks.size() || rank != ranks.rank())
       return invalid(fmt::format("{}: made for rank {} of {}; expected rank {} of {}", node.label(), rank, here,
                                  ranks.rank(), ranks.size()));
   }
-  if (node.op == "ReduceScatter") return ranks.reduceScatter(place, inputs, outputs, average);
+  if (node.op == "ReduceScatter" || node.op == "ReduceScatterRows")
+    return ranks.reduceScatter(place, inputs, outputs, average);
+  if (node.op == "AllGatherRows") return ranks.allGather(place, inputs, outputs);
   if (node.op == "AllGather") {
     const std::size_t before = node.attrs.has("extents") ? 0 : inputs.size() / 2;
     return ranks.allGather(place, inputs.subspan(before), outputs);
@@ -47,7 +49,7 @@ Status RankCollectives::exchange(const Node& node, const CollectivePlace& place,
     return {};
   }
   return unsupported(
-      fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter, AllGather, Broadcast, "
+      fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter, AllGather, rows of them, Broadcast, "
                   "Reduce, AllToAll, Send or Recv",
                   node.label()));
 }

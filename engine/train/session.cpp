@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/build/builder.h"
 #include "engine/build/snapshots.h"
@@ -22,8 +23,7 @@ Session::Session(Observer observer)
       lab_(context_, plans_, feed_,
            [this] {
              BuildRequest alone = buildRequest(options_);
-             alone.ranks = 1;  // what is compared sends nothing
-             alone.alone = true;
+             alone.aloneOf = std::exchange(alone.ranks, 1);  // what is compared sends nothing
              return alone;
            }),
       trained_(context_, plans_, numbers_, ring_, options_) {}

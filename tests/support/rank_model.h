@@ -61,6 +61,14 @@ class RankModelGraph {
     attribute->set_type(onnx::AttributeProto::INT);
     attribute->set_i(value);
   }
+  // Of the first axis.
+  void halves(const std::string& x, const std::string& first, const std::string& second) {
+    last_ = graph_.add_node();
+    last_->set_op_type("Split");
+    last_->add_input(x);
+    last_->add_output(first);
+    last_->add_output(second);
+  }
   onnx::GraphProto& graph() { return graph_; }
 
   // What one rank makes of its h and of what came to it.
@@ -100,6 +108,10 @@ inline onnx::ModelProto rankModel() {
   g.collective("second", "Send", {g.node("vh", "Add", {v, h})}, back);
   const std::string u = g.collective("u", "Recv", {}, saidBack);
   const std::string m = g.collective("m", "AllReduce", {g.node("sh", "Sin", {h})}, {{"average", {1}}});
+  const std::string all = g.collective("all", "AllGatherRows", {h});
+  const std::string k = g.node("k", "ReduceMean", {h});
+  const std::string rows =
+      g.collective("rows", "ReduceScatterRows", {g.node("kall", "Mul", {g.node("sall", "Sin", {all}), k})});
   auto* extents = g.graph().add_initializer();
   extents->set_name("extents");
   extents->set_data_type(onnx::TensorProto::INT64);
@@ -113,7 +125,7 @@ inline onnx::ModelProto rankModel() {
   half->mutable_t()->add_dims(1);
   half->mutable_t()->add_float_data(0.5F);
   const std::string c = g.collective("constant", "Broadcast", {"half"}, {{"root", {0}}});
-  addOutput(g.graph(), g.loss("", h, {b, r, a, v, u, m, c}));
+  addOutput(g.graph(), g.loss("", h, {b, r, a, v, u, m, rows, c}));
   return model;
 }
 
@@ -122,7 +134,7 @@ inline constexpr const char* kRankModelFrozen = "^(half|zero)$";
 inline onnx::ModelProto rankModelOfOne() {
   onnx::ModelProto model;
   RankModelGraph g(model);
-  std::vector<std::string> h, th, sh, top, rest;
+  std::vector<std::string> h, th, sh, k;
   addFloats(g.graph(), "zero", {});
   g.graph().mutable_initializer()->rbegin()->set_float_data(0, 0);
   for (const std::string r : {"0", "1"}) {
@@ -130,11 +142,8 @@ inline onnx::ModelProto rankModelOfOne() {
     h.push_back(g.node("h" + r, "MatMul", {"x" + r, "w"}));
     th.push_back(g.node("th" + r, "Tanh", {h.back()}));
     sh.push_back(g.node("sh" + r, "Sin", {h.back()}));
-    auto* split = g.graph().add_node();
-    split->set_op_type("Split");
-    split->add_input(th.back());
-    split->add_output("top" + r);
-    split->add_output("rest" + r);
+    k.push_back(g.node("k" + r, "ReduceMean", {h.back()}));
+    g.halves(th.back(), "top" + r, "rest" + r);
   }
   const auto none = [&](const std::string& name) { return g.node(name, "Mul", {h[0], "zero"}); };
   const std::string sum = g.node("sum", "Add", h), v = g.node("hh", "Mul", {h[0], h[0]}),
@@ -143,13 +152,17 @@ inline onnx::ModelProto rankModelOfOne() {
   g.graph().mutable_initializer()->rbegin()->set_float_data(0, 0.5F);
   const std::string mean = g.node("mean", "Mul", {g.node("both", "Add", sh), "half"}),
                     c = g.node("c", "Add", {none("c_none"), "half"});
-  std::vector<std::string> turned;
+  g.node("all", "Concat", h);
+  g.number("axis", 0);
+  const std::string sall = g.node("sall", "Sin", {"all"});
+  g.halves(g.node("kall", "Add", {g.node("kall0", "Mul", {sall, k[0]}), g.node("kall1", "Mul", {sall, k[1]})}), "rows0",
+           "rows1");
   for (const std::string part : {"top", "rest"}) {
-    turned.push_back(g.node("turned_" + part, "Concat", {part + "0", part + "1"}));
+    g.node("turned_" + part, "Concat", {part + "0", part + "1"});
     g.number("axis", 0);
   }
-  const std::string first = g.loss("_0", h[0], {h[1], sum, turned[0], none("v0"), vh, mean, c});
-  const std::string second = g.loss("_1", h[1], {h[1], none("r1"), turned[1], v, none("u1"), mean, c});
+  const std::string first = g.loss("_0", h[0], {h[1], sum, "turned_top", none("v0"), vh, mean, "rows0", c});
+  const std::string second = g.loss("_1", h[1], {h[1], none("r1"), "turned_rest", v, none("u1"), mean, "rows1", c});
   addOutput(g.graph(), g.node("loss", "Mul", {g.node("losses", "Add", {first, second}), "half"}));
   return model;
 }

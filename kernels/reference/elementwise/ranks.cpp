@@ -62,6 +62,16 @@ Status allGatherAlone(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+// What others would send is zeros.
+Status allGatherRowsAlone(const KernelSpec& spec, const KernelCall& call) {
+  const TensorView &x = call.inputs[0], &y = call.outputs[0];
+  if (x.dtype == DType::kString) return wrongType(spec, x.dtype);
+  SS_ASSIGN(const PartBytes where, partBytes(spec, y, x));
+  if (y.bytes() > 0) std::memset(y.data, 0, y.bytes());
+  if (where.filled > 0) std::memcpy(static_cast<std::byte*>(y.data) + where.offset, x.data, where.filled);
+  return {};
+}
+
 // The sum of one rank, and what it sends to itself.
 Status keepsItsOwn(const KernelSpec& spec, const KernelCall& call) {
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
@@ -76,10 +86,16 @@ Status keepsItsOwn(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> rankKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"stepscope", "AllGather", reading<1, allGatherAlone>}, {"stepscope", "AllReduce", reading<1, keepsItsOwn>},
-      {"stepscope", "AllToAll", reading<1, keepsItsOwn>},     {"stepscope", "Broadcast", reading<1, keepsItsOwn>},
-      {"stepscope", "RankPart", reading<1, rankPart>},        {"stepscope", "Recv", reading<1, keepsItsOwn>},
-      {"stepscope", "Reduce", reading<1, keepsItsOwn>},       {"stepscope", "ReduceScatter", reading<1, reduceScatterAlone>},
+      {"stepscope", "AllGather", reading<1, allGatherAlone>},
+      {"stepscope", "AllGatherRows", reading<1, allGatherRowsAlone>},
+      {"stepscope", "AllReduce", reading<1, keepsItsOwn>},
+      {"stepscope", "AllToAll", reading<1, keepsItsOwn>},
+      {"stepscope", "Broadcast", reading<1, keepsItsOwn>},
+      {"stepscope", "RankPart", reading<1, rankPart>},
+      {"stepscope", "Recv", reading<1, keepsItsOwn>},
+      {"stepscope", "Reduce", reading<1, keepsItsOwn>},
+      {"stepscope", "ReduceScatter", reading<1, reduceScatterAlone>},
+      {"stepscope", "ReduceScatterRows", reading<1, reduceScatterAlone>},
       {"stepscope", "Send", reading<1, keepsItsOwn>},
   };
   return kEntries;

@@ -475,7 +475,8 @@ TEST(RanksOfTheProgram, AModelWithCollectivesTrainsAsOneProcessThatHasAllInputs)
       }
       EXPECT_EQ(row["planned_sent_bytes"], sent) << row.dump();
     }
-    for (const char* node : {"b", "r", "a", "v", "u", "m", "constant"}) EXPECT_TRUE(met.contains(node)) << node;
+    for (const char* node : {"b", "r", "a", "v", "u", "m", "all", "rows", "constant"})
+      EXPECT_TRUE(met.contains(node)) << node;
   };
   const std::string together = "--json --dump-params " + here + "together ";
   {

@@ -270,10 +270,12 @@ TEST(UpstreamGradients, CoverEveryOpWithAGradient) {
       "stepscope.DropoutPart",     // the rule of Dropout
       "stepscope.CustomGradient",  // what the model writes down: custom_gradient_test.cpp
       "stepscope.AllReduce",       // what other ranks give back: model_collectives_test.cpp
+      "stepscope.AllGatherRows",
       "stepscope.AllToAll",
       "stepscope.Broadcast",
       "stepscope.Recv",
       "stepscope.Reduce",
+      "stepscope.ReduceScatterRows",
       "stepscope.Send",
       ".RoiAlign",  // torchvision's; sampling as in GridSample
   };

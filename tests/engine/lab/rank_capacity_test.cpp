@@ -47,7 +47,8 @@ TEST(RankCapacity, PartsTakeLessTheMoreRanksThereAre) {
   }
 }
 
-// Of six numbers each: AllToAll, what rank 0 tells and sends, two AllReduce, and what goes back; then the gradient of nine.
+// Of six numbers each: AllToAll, what rank 0 tells and sends, AllReduce, rows of twice as many, and what goes back; then the
+// gradient of nine.
 TEST(RankCapacity, WhatTheModelSendsItselfCounts) {
   const testing::TemporaryFolder folder;
   const testing::RankModels models = testing::writeRankModels(folder, 1);
@@ -55,8 +56,8 @@ TEST(RankCapacity, WhatTheModelSendsItselfCounts) {
   ASSERT_TRUE(session.has_value()) << session.error().message;
   const auto points = (*session)->lab().rankCapacity(network(1000, 1e9, 1), {2}, "", "");
   ASSERT_TRUE(points.has_value()) << points.error().message;
-  EXPECT_EQ(points->front().collectives, 14);
-  EXPECT_EQ(points->front().sentBytes, (12 + 24 + 24 + 24) + (24 + 24 + 12 + 24 + 24) + 36);
+  EXPECT_EQ(points->front().collectives, 18);
+  EXPECT_EQ(points->front().sentBytes, (12 + 24 + 24 + 24 + 24 + 24) + (24 + 24 + 24 + 24 + 12 + 24 + 24) + 36);
   EXPECT_EQ(points->front().levelBytes.back(), points->front().sentBytes);
   const auto one = (*session)->lab().rankCapacity(network(1000, 1e9), {1}, "", "");
   ASSERT_FALSE(one.has_value());

@@ -389,6 +389,8 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("Reduce", "Reduce", {tensor}, 1);
   update("Reduce_int64", "Reduce", {In::integers({5}, -9, 9)}, 1);
   update("AllToAll", "AllToAll", {tensor}, 1);
+  update("AllGatherRows", "AllGatherRows", {tensor}, 1, rank(1, 3));
+  update("ReduceScatterRows", "ReduceScatterRows", {tensor}, 1, rank(2, 3));
   const Attributes ends{{"from", std::int64_t{0}}, {"to", std::int64_t{0}}, {"tag", std::int64_t{3}}};
   update("Send", "Send", {tensor}, 1, ends);
   update("Recv", "Recv", {tensor}, 1, ends);

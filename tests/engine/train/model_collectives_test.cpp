@@ -131,9 +131,9 @@ TEST(ModelCollectives, AreMetInTheOrderOfTheFile) {
       },
       nullptr, "off", kSgd, models.ranks);
   ASSERT_TRUE(ran.has_value()) << ran.error().message;
-  EXPECT_EQ(forward, (std::vector<std::string>{"b", "r", "a", "v", "u", "m", "constant"}));
-  EXPECT_EQ(backward,
-            (std::vector<std::string>{"AllReduce", "Recv", "Recv", "AllToAll", "Broadcast", "Reduce", "AllReduce"}));
+  EXPECT_EQ(forward, (std::vector<std::string>{"b", "r", "a", "v", "u", "m", "all", "rows", "constant"}));
+  EXPECT_EQ(backward, (std::vector<std::string>{"AllGatherRows", "ReduceScatterRows", "AllReduce", "Recv", "Recv",
+                                                "AllToAll", "Broadcast", "Reduce", "AllReduce"}));
 }
 
 // --- what cannot be run says so before anything runs
