@@ -141,7 +141,13 @@ ss_error* ss_open(const char* model, const char* const* names, const char* const
   });
 }
 
-void ss_close(ss_session* session) { delete session; }
+void ss_close(ss_session* session) {
+  if (!session) return;
+  const auto attached = session->attached;
+  const AttachedLoop::Inside inside(loopOf(attached));
+  if (attached) attached->loop().forget(*session->session);
+  delete session;
+}
 
 ss_error* ss_inputs(ss_session* session, const ss_value_info* const** list, size_t* count) {
   return guarded("ss_inputs", session, [&](Session&) { return giveList("ss_inputs", session->inputs, list, count); });

@@ -12,6 +12,7 @@ namespace {
 ss_error* guardedCall(const char* what, ss_call* call, const std::function<Status(ModelCall&)>& work) {
   return guarded(what, [&]() -> Status {
     if (!call) return invalid(fmt::format("{}: the call is NULL; expected one", what));
+    const AttachedLoop::Inside inside(loopOf(call->attached));
     return work(*call->call);
   });
 }
@@ -27,6 +28,7 @@ ss_error* ss_differentiate(ss_session* session, const char* const* outputs, size
     SS_ASSIGN(request.outputs, namesOf("ss_differentiate: output", outputs, output_count));
     SS_ASSIGN(request.inputs, namesOf("ss_differentiate: input", inputs, input_count));
     session->function = s.function(std::move(request));
+    session->function->setWatcher(session->attached.get());
     return {};
   });
 }
@@ -41,6 +43,7 @@ ss_error* ss_forward(ss_session* session, const char* const* names, const ss_ten
     SS_ASSIGN(const auto inputs, namesOf("ss_forward: name", names, count));
     SS_ASSIGN(const auto arrays, arraysOf("ss_forward", inputs, tensors, true));
     auto made = std::make_unique<ss_call>();
+    made->attached = session->attached;
     SS_ASSIGN(made->call, session->function->forward(arrays, seed));
     *call = made.release();
     return {};
@@ -74,5 +77,10 @@ ss_error* ss_call_gradient(ss_call* call, const char* name, ss_tensor* tensor, i
   });
 }
 
-void ss_call_free(ss_call* call) { delete call; }
+void ss_call_free(ss_call* call) {
+  if (!call) return;
+  const auto attached = call->attached;
+  const AttachedLoop::Inside inside(loopOf(attached));
+  delete call;
+}
 }

@@ -48,6 +48,8 @@ ss_error* guarded(const char* what, const std::function<Status()>& work) {
 ss_error* guarded(const char* what, ss_session* session, const std::function<Status(Session&)>& work) {
   if (!session) return guarded(what, [&] { return invalid(fmt::format("{}: the session is NULL; expected one", what)); });
   return guarded(what, [&]() -> Status {
+    const auto attached = session->attached;  // it may become another one
+    const AttachedLoop::Inside inside(loopOf(attached));
     session->given.clear();
     return work(*session->session);
   });

@@ -11,6 +11,7 @@
 #include "engine/train/fed_batches.h"
 #include "engine/train/model_function.h"
 #include "engine/train/session.h"
+#include "engine/wire/attached_loop.h"
 
 struct ss_error {
   stepscope::Error error;
@@ -87,7 +88,8 @@ Result<std::vector<std::string>> namesOf(const char* what, const char* const* te
 
 struct ss_session {
   std::unique_ptr<stepscope::Session> session;
-  std::shared_ptr<stepscope::FedBatches> fed;  // null: nothing was fed
+  std::shared_ptr<stepscope::AttachedSession> attached;  // null: no window may look at it
+  std::shared_ptr<stepscope::FedBatches> fed;            // null: nothing was fed
   stepscope::api::InfoList<ss_value_info> inputs, parameters;
   stepscope::api::InfoList<ss_option_info> options;
   stepscope::api::InfoList<ss_instruction_info> instructions;
@@ -97,11 +99,17 @@ struct ss_session {
 };
 
 struct ss_call {
+  std::shared_ptr<stepscope::AttachedSession> attached;  // of its session, and before the call: it is told of its passes
   std::unique_ptr<stepscope::ModelCall> call;
   stepscope::api::Given given;
 };
 
 namespace stepscope::api {
+
+// A call into what a window may look at, for its duration. `attached`: null where none may.
+inline AttachedLoop* loopOf(const std::shared_ptr<AttachedSession>& attached) {
+  return attached ? &attached->loop() : nullptr;
+}
 
 // guarded(), for a session that is not NULL; what the call before gave out is given back first.
 ss_error* guarded(const char* what, ss_session* session, const std::function<Status(Session&)>& work);

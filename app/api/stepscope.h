@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define SS_API_MAJOR 1u  // of this header: functions and fields are only added; see ss_api_version
-#define SS_API_MINOR 2u
+#define SS_API_MINOR 3u
 
 #if defined(_WIN32)
 #define SS_API
@@ -281,6 +281,19 @@ SS_API ss_error* ss_backward(ss_call* call, const char* const* names, const ss_t
 // Until ss_call_free. `present` 0: no output with a gradient depends on it.
 SS_API ss_error* ss_call_gradient(ss_call* call, const char* name, ss_tensor* tensor, int32_t* present);
 SS_API_VOID void ss_call_free(ss_call* call);  // NULL is allowed
+
+// --- a window at the loop of this program (`stepscope open --attach PID`): it sees the passes of ss_forward and ss_backward
+// and may hold them, before an instruction and at the end of a pass, where the calling thread then waits. One window at a
+// time, of this user; nothing waits without one. Calls into attached sessions run one at a time while there is one. A child
+// process after fork() is not attached.
+//
+// `path`: of a Unix socket; NULL: PID.sock in $XDG_RUNTIME_DIR/stepscope or /tmp/stepscope-UID. `script`: what the window
+// calls the program; NULL: nothing. One place for a process: the same one again changes nothing.
+SS_API ss_error* ss_attach_open(const char* path, const char* script);
+// A window may look at it, from its next ss_forward on. Error SS_NOT_FOUND: nothing is open.
+SS_API ss_error* ss_attach(ss_session* session);
+SS_API ss_error* ss_attach_path(const char** path);  // until ss_attach_close; NULL where nothing is open
+SS_API_VOID void ss_attach_close(void);  // the window is told, and what it holds goes on; also when a program ends
 
 #ifdef __cplusplus
 }

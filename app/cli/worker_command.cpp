@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <memory>
 
 #include "app/cli/capture_folder.h"
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
 #include "app/cli/terminal.h"
+#include "engine/wire/attach_socket.h"
 #include "engine/wire/server.h"
 #include "engine/wire/stage_teller.h"
 
@@ -22,12 +24,24 @@ Result<std::optional<Golden>> goldenOf(const std::filesystem::path& folder, cons
   return std::optional(std::move(golden));
 }
 
+// Stands between the window and a script of this machine, which serves the protocol itself.
+int relay(const std::string& target, int out) {
+  const auto connection = connectToScript(target);
+  if (!connection) return report(connection.error());
+  return relayBetween(STDIN_FILENO, out, *connection) ? kSuccess
+                                                      : tellError(fmt::format("script '{}': it has ended", target));
+}
+
 }  // namespace
 
 Command workerCommand() {
-  Command command{"worker", "the protocol on stdin and stdout; started by the window, or behind ssh"};
-  command.run = [] {
+  auto attach = std::make_shared<std::string>();
+  Command command{"worker",
+                  "the protocol on stdin and stdout; started by the window, or behind ssh",
+                  {{"--attach", attach.get(), "that of a running script, instead of a worker's own", "PID|SOCKET"}}};
+  command.run = [attach] {
     std::signal(SIGPIPE, SIG_IGN);
+    if (!attach->empty()) return relay(*attach, STDOUT_FILENO);
     StageTeller::waitBeforeDying();
     // Whatever a library prints must not get between the frames.
     const int out = dup(STDOUT_FILENO);

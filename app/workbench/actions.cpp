@@ -13,6 +13,8 @@ const std::vector<ActionEntry>& Actions::table() {
       {"connect", "File", "Connect…", "", "", "Work with the worker of another machine, through ssh"},
       {"send_model", "File", "Send a model to that machine…", "", "",
        "Copy a model of this machine, with its data, to the one that is connected, and open it there"},
+      {"detach", "File", "Detach from the script", "", "",
+       "Leave the running script, which goes on, and work with a worker again"},
       {"start_page", "File", "Start page", "", "", "Recent projects, samples and what this machine has"},
       {"configure", "File", "Change set-up…", "Ctrl+Shift+O", "",
        "Change data, loss, optimizer or device of the open model and build again"},

@@ -44,7 +44,10 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
     return wrong(QStringLiteral("arguments: %1 paths; expected at most one").arg(parser.positionalArguments().size()));
   }
   out->path = parser.positionalArguments().value(0);
-  out->host = {parser.value(QStringLiteral("host")), parser.value(QStringLiteral("worker"))};
+  out->host = {parser.value(QStringLiteral("host")), parser.value(QStringLiteral("worker")),
+               parser.value(QStringLiteral("attach"))};
+  if (out->host.attached() && !out->path.isEmpty())
+    return wrong(QStringLiteral("arguments: '%1' beside --attach; expected one of both").arg(out->path));
   if (parser.isSet(QStringLiteral("host")))
     if (const QString problem = problemOf(out->host); !problem.isEmpty()) return wrong(problem);
   out->layout = parser.value(QStringLiteral("layout"));

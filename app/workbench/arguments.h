@@ -13,7 +13,7 @@ namespace stepscope {
 
 struct Arguments {
   QString path;            // model or project; empty: the start page
-  RemoteHost host;         // where the worker runs; empty: here
+  RemoteHost host;         // where the worker runs, or the script that is attached to; empty: here
   QString layout;          // empty: as it was left
   QString theme;           // "light", "dark", empty: as it was left or the system's
   QString screenshot;      // PNG to write before leaving; implies a window that remembers nothing

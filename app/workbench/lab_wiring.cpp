@@ -62,6 +62,7 @@ LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, ModelSession& session
     if (!session_.built() || session_.comingBack()) return;
     // After everything else that follows a build.
     QTimer::singleShot(0, this, [this] {
+      if (session_.attached()) return;
       if (session_.built() && session_.client().host().local()) session_.tellCaptureNotes();
       compareFirst();
     });

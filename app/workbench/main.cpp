@@ -93,8 +93,9 @@ int run(int argc, char** argv) {
       window.openPath(arguments.path);
     }
   };
-  if (arguments.host.local() && arguments.path.isEmpty()) window.offerReturn();
-  if (arguments.host.local()) {
+  const bool here = arguments.host.local() && !arguments.host.attached();
+  if (here && arguments.path.isEmpty()) window.offerReturn();
+  if (here) {
     if (!arguments.path.isEmpty()) open();
   } else {
     const auto reached = &ModelSession::hostChanged;

@@ -164,7 +164,8 @@ void MainWindow::connectParts() {
     updateActions();
     const QString name = format::fileName(session_.modelPath());
     const QString& host = session_.client().host().host;
-    const QString what = host.isEmpty() ? name : QStringLiteral("%1 on %2").arg(name, format::visible(host));
+    const QString model = session_.client().host().attached() ? QStringLiteral("Attached to %1").arg(name) : name;
+    const QString what = host.isEmpty() ? model : QStringLiteral("%1 on %2").arg(model, format::visible(host));
     setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : what + QStringLiteral(" – Stepscope"));
   });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) {

@@ -79,6 +79,7 @@ QList<QCommandLineOption> windowOptions() {
   return {
       {"host", "work with the worker of this machine, through ssh", "host"},
       {"worker", "stepscope on that machine; without it the one that its shell finds", "program"},
+      {"attach", "the loop of a running script that has called stepscope.attach()", "pid|socket"},
       {"layout", "Explore, Step, Profile, Memory, Compare, or a saved one", "name"},
       {"theme", "light or dark", "theme"},
       {"screenshot", "open, wait until nothing runs, write a picture of the window, leave", "file.png"},

@@ -75,7 +75,34 @@ void ModelOpening::openThere(const QString& path) {
   session_.inspect(path, {});
 }
 
+void ModelOpening::openAttached() {
+  const snapshot::AttachedScript* script = session_.attached();
+  if (!script) return;
+  const QString name = script->script().empty() ? QStringLiteral("script") : QString::fromStdString(script->script());
+  parts_.notice.clear();
+  scripted_ = true;
+  emit begun();
+  auto* once = new QObject(this);
+  connect(&session_, &ModelSession::builtChanged, once, [this, once] {
+    if (!session_.built()) return;  // what was open before is left
+    once->deleteLater();
+    QTimer::singleShot(0, this, [this] {
+      if (session_.attached() && session_.built()) session_.letRun();
+    });
+  });
+  connect(&session_, &ModelSession::problem, once, &QObject::deleteLater);
+  session_.openAndBuild(QStringLiteral("%1 (PID %2)").arg(name).arg(script->pid()), {});
+}
+
+// A script goes on by itself; what is opened next is opened with a worker.
+void ModelOpening::openDetached(std::function<void()> open) {
+  parts_.notice.clear();
+  connect(&session_, &ModelSession::hostChanged, this, std::move(open), Qt::SingleShotConnection);
+  session_.connectTo({});
+}
+
 void ModelOpening::open(const QString& path) {
+  if (!isProject(path) && session_.attached()) return openDetached([this, path] { open(path); });
   if (!isProject(path) && !session_.client().host().local()) return openThere(path);
   const Place place = placeToOpen(path);
   if (!place.problem.isEmpty()) {
@@ -100,6 +127,8 @@ void ModelOpening::open(const QString& path) {
 }
 
 void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+  if (session_.attached() && !isProject(path))
+    return openDetached([this, path, configuration] { openAndBuild(path, configuration); });
   const bool here = session_.client().host().local();
   const Place place = here && QFileInfo(path).isDir() ? placeToOpen(path)
                       : here                          ? Place{QFileInfo(path).absoluteFilePath(), {}}

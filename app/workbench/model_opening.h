@@ -31,6 +31,8 @@ class ModelOpening : public QObject {
   void open(const QString& path);
   // A model is built at once with these settings on top of what inspection proposes; no set-up is shown.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+  // The loop of the script that is attached, which runs on.
+  void openAttached();
   // The set-up of the next build is known: neither it nor what is refused of it is shown in the set-up.
   void setScripted() { scripted_ = true; }
   void showSetUp();  // of the model that was read
@@ -52,6 +54,7 @@ class ModelOpening : public QObject {
 
  private:
   void openThere(const QString& path);
+  void openDetached(std::function<void()> open);
   void connectPeek();
   void offerSending(SetUpDialog& dialog);
   void buildToFit(const snapshot::Configure& configuration, const QString& limit);

@@ -86,7 +86,7 @@ void NoticeBar::showProgress(const QString& text, qint64 done, qint64 total, con
   if (total > 0) progress_->setValue(static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)));
   progress_->show();
   action_->setText(actionText);
-  action_->show();
+  action_->setVisible(!actionText.isEmpty());
   close_->hide();
   show();
 }

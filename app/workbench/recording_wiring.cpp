@@ -103,8 +103,10 @@ void RecordingWiring::builtChanged() {
   // What a new worker goes on with is the run of the one that died.
   if (!session_.comingBack() || !recording_.recording()) {
     begin();
-    files_.note(session_.modelPath());
-    files_.noteSetUp(session_.modelPath(), session_.configuration());
+    if (!session_.attached()) {
+      files_.note(session_.modelPath());
+      files_.noteSetUp(session_.modelPath(), session_.configuration());
+    }
     emit runBegun();
   }
   recording_.phases();

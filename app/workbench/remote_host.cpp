@@ -8,7 +8,7 @@
 namespace stepscope {
 namespace {
 
-constexpr int kNotExecutable = 126, kNotFound = 127, kSshFailed = 255;
+constexpr int kFailed = 1, kNotExecutable = 126, kNotFound = 127, kSshFailed = 255;
 
 QString programOf(const RemoteHost& host) { return host.program.isEmpty() ? QStringLiteral("stepscope") : host.program; }
 
@@ -40,13 +40,25 @@ HostCommand shellCommand(const RemoteHost& host, const QString& line) {
            QStringLiteral("--"), host.host, line}};
 }
 
+QStringList workerArguments(const RemoteHost& host) {
+  QStringList arguments{QStringLiteral("worker")};
+  if (host.attached()) arguments << QStringLiteral("--attach") << host.attach;
+  return arguments;
+}
+
 HostCommand workerCommand(const RemoteHost& host) {
-  return shellCommand(host, QStringLiteral("exec %1 worker").arg(quoted(programOf(host))));
+  QString line = QStringLiteral("exec ") + quoted(programOf(host));
+  for (const QString& argument : workerArguments(host)) line += ' ' + quoted(argument);
+  return shellCommand(host, line);
 }
 
 QString whyNoWorker(const RemoteHost& host, int exitCode, const QString& said) {
   const QString name = format::visible(host.host), program = format::visible(programOf(host));
   const QString last = said.trimmed().isEmpty() ? QStringLiteral("nothing was said") : format::visible(said.trimmed());
+  if (host.attached() && exitCode == kFailed) {
+    const QString error = QStringLiteral("error: ");
+    return last.startsWith(error) ? last.mid(error.size()) : last;
+  }
   if (exitCode == kSshFailed)
     return QStringLiteral("host '%1': not reached (%2); expected a machine that ssh logs in to without a question")
         .arg(name, last);
@@ -60,6 +72,9 @@ QString whyNoWorker(const RemoteHost& host, int exitCode, const QString& said) {
 }
 
 QString problemOfVersion(const RemoteHost& host, const QString& version) {
+  if (host.attached() && version != QLatin1String(STEPSCOPE_VERSION))
+    return QStringLiteral("script '%1': its libstepscope is of version %2; expected %3, as this window")
+        .arg(format::visible(host.attach), format::visible(version), QStringLiteral(STEPSCOPE_VERSION));
   if (host.local() || version == QLatin1String(STEPSCOPE_VERSION)) return {};
   return QStringLiteral("program '%1': on '%2' it is of version %3; expected %4, as this window")
       .arg(format::visible(programOf(host)), format::visible(host.host), format::visible(version),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/remote_opening.h"
 
+#include <QTimer>
+
 #include "app/workbench/actions.h"
 #include "app/workbench/connect_dialog.h"
 #include "app/workbench/model_opening.h"
@@ -23,6 +25,13 @@ RemoteOpening::RemoteOpening(const WindowParts& parts, ModelOpening& opening, Fi
                              WindowSettings& settings)
     : parts_(parts), opening_(opening), questions_(questions), settings_(settings) {
   connect(parts_.actions[QStringLiteral("connect")], &QAction::triggered, this, &RemoteOpening::ask);
+  connect(parts_.actions[QStringLiteral("detach")], &QAction::triggered, this, [this] { connectTo({}); });
+  parts_.actions[QStringLiteral("detach")]->setEnabled(false);
+  // Nothing came of it: back to a worker of our own.
+  connect(&parts_.session, &ModelSession::problem, this, [this](const QString&, const QString& code) {
+    if (code != u"worker_died" || !parts_.session.client().host().attached() || parts_.session.attached()) return;
+    QTimer::singleShot(0, this, [this] { parts_.session.connectTo({}); });
+  });
   connect(parts_.actions[QStringLiteral("send_model")], &QAction::triggered, this, &RemoteOpening::askToSend);
   connect(&opening_, &ModelOpening::askedThere, this, &RemoteOpening::askModel);
   connect(&parts_.session, &ModelSession::hostChanged, this, &RemoteOpening::hostChanged);
@@ -75,8 +84,10 @@ void RemoteOpening::connectTo(const RemoteHost& host) {
 
 void RemoteOpening::hostChanged() {
   const RemoteHost& host = parts_.session.client().host();
-  parts_.actions[QStringLiteral("send_model")]->setEnabled(!host.local());
+  parts_.actions[QStringLiteral("send_model")]->setEnabled(!host.local() && !host.attached());
+  parts_.actions[QStringLiteral("detach")]->setEnabled(host.attached());
   WorkerHost::of(parts_.store).set(host.host);
+  if (host.attached()) return opening_.openAttached();
   if (host.local()) {
     parts_.status.note(QStringLiteral("Working on this machine"));
     return;

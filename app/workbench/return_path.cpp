@@ -55,7 +55,8 @@ void ReturnPath::drop() {
 }
 
 void ReturnPath::keep() {
-  if (back_) return;  // until it is reached, the place to go back to is that one
+  if (session_.attached()) return;  // there is no way back into a script
+  if (back_) return;                // until it is reached, the place to go back to is that one
   const bool recorded = store_.readOnly() && store_.plan();
   if (!session_.built() && !recorded) return mark_->drop();
   SessionPlace place;

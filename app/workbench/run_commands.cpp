@@ -131,6 +131,11 @@ void RunCommands::update() {
   enable("configure", parts_.store.model() != nullptr && !session_.busy() && !parts_.store.readOnly());
   enable("determinism", parts_.store.plan() != nullptr);
   enable("breakpoint", selected);
+  if (!session_.client().host().attached()) return;
+  // What a script does is not taken back, and what it is trained with is its own.
+  for (const char* id : {"step_back", "step_phase_back", "run_back", "abandon", "rewind", "new_run", "save_state",
+                         "compare_bits", "restart", "configure"})
+    enable(id, false);
 }
 
 }  // namespace stepscope

@@ -40,7 +40,10 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
 }
 
 void SessionNotices::tellProblem(const QString& text, const QString& code) {
-  if (code == u"worker_died") {
+  if (code == u"worker_died" && session_.client().host().attached()) {
+    parts_.notice.showProblem(
+        store_.plan() ? QStringLiteral("%1. What was shown last stays, and what is recorded.").arg(text) : text, {}, {});
+  } else if (code == u"worker_died") {
     parts_.notice.showProblem(
         store_.plan() ? QStringLiteral("%1. What was shown last stays. Restarting returns to the same step.").arg(text)
                       : text,
@@ -136,7 +139,9 @@ void SessionNotices::fitByRecompute(const QString& askedLimit) {
 
 void SessionNotices::tellLongWork() {
   const WorkerClient& client = session_.client();
-  if (store_.workerState() == WorkerState::kUnresponsive && !session_.modelPath().isEmpty()) {
+  if (store_.workerState() == WorkerState::kUnresponsive && session_.attached()) {
+    parts_.notice.showProgress(QStringLiteral("%1: the script does not answer").arg(client.activity()), 0, 0, {}, {});
+  } else if (store_.workerState() == WorkerState::kUnresponsive && !session_.modelPath().isEmpty()) {
     parts_.notice.showProgress(
         QStringLiteral("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0,
         0, QStringLiteral("Restart worker"), [this] { session_.restart(); });

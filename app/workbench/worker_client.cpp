@@ -48,6 +48,7 @@ void WorkerClient::setCommand(const QString& program, const QStringList& argumen
 
 void WorkerClient::setHost(const RemoteHost& host) {
   host_ = host;
+  attached_.reset();
   if (!host.local()) {
     const HostCommand command = workerCommand(host);
     return setCommand(command.program, command.arguments);
@@ -55,7 +56,7 @@ void WorkerClient::setHost(const RemoteHost& host) {
   const QString named = qEnvironmentVariable("STEPSCOPE_WORKER");
   const QString program =
       named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("stepscope")) : named;
-  setCommand(program, {QStringLiteral("worker")});
+  setCommand(program, workerArguments(host));
 }
 
 void WorkerClient::start() {
@@ -79,6 +80,7 @@ void WorkerClient::start() {
 
 void WorkerClient::greetedBy(const Delivery& d) {
   came_ = true;
+  if (d.response->hello().has_attached()) attached_ = d.response->hello().attached();
   refusal_ = problemOfVersion(host_, QString::fromStdString(d.response->hello().version()));
   if (!refusal_.isEmpty()) return kill();
   emit event(d);
@@ -186,8 +188,11 @@ void WorkerClient::deliver(const Delivery& delivery) {
 
 void WorkerClient::end(const QString& told, bool expected, int exitCode) {
   takeIn();  // said before it ended
-  const bool never = !host_.local() && !came_ && alive_ && !expected && exitCode > 0;
-  const QString reason = !refusal_.isEmpty() ? refusal_ : never ? whyNoWorker(host_, exitCode, said_) : told;
+  const bool never = (!host_.local() || host_.attached()) && !came_ && alive_ && !expected && exitCode > 0;
+  const QString reason = !refusal_.isEmpty()          ? refusal_
+                         : never                      ? whyNoWorker(host_, exitCode, said_)
+                         : attached_ && exitCode == 1 ? QStringLiteral("The script has ended")
+                                                      : told;
   const bool wasAlive = alive_;
   alive_ = false;
   // Callbacks may send new requests; those are not of the worker that died.

@@ -13,6 +13,7 @@
 #include <QTimer>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "app/workbench/remote_host.h"
 #include "app/workbench/worker_pipe.h"
@@ -34,6 +35,8 @@ class WorkerClient : public QObject {
   // told as the reason of its death: the host, its program or its version.
   void setHost(const RemoteHost& host);
   const RemoteHost& host() const { return host_; }
+  // The script whose loop it is attached to, as it introduced itself; null: a worker, or none that answered yet.
+  const snapshot::AttachedScript* attached() const { return attached_ ? &*attached_ : nullptr; }
   void start();  // also after a death; open requests were answered by then
   void kill();   // at once
   bool alive() const { return alive_; }
@@ -81,8 +84,9 @@ class WorkerClient : public QObject {
   QStringList arguments_;
   RemoteHost host_;
   bool came_ = false;  // it answered the first greeting
-  QString refusal_;    // why it is not worked with, although it did
-  QString said_;       // the newest line of its standard error
+  std::optional<snapshot::AttachedScript> attached_;
+  QString refusal_;  // why it is not worked with, although it did
+  QString said_;     // the newest line of its standard error
   std::map<quint64, Pending> pending_;
   quint64 lastId_ = 0;
   bool alive_ = false;

@@ -92,6 +92,7 @@ class Stepper {
   // --- for those who run the plan themselves
   Status feed(const Batch& batch);
   Executor::RunOptions runOptions() const;
+  void standBefore(int instruction);  // where they came to: value() gives what is there then
 
  private:
   Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}

@@ -43,6 +43,11 @@ void Stepper::abandon() {
   position_ = 0;
 }
 
+void Stepper::standBefore(int instruction) {
+  position_ = instruction;
+  place_ = context_.places;
+}
+
 bool Stepper::holds(ValueId id) const {
   const ValueRole role = graph().value(id).role;
   return place_ == context_.places || (role != ValueRole::kNodeOutput && role != ValueRole::kInput);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "engine/train/data.h"
 
@@ -14,8 +15,8 @@ constexpr std::size_t kPlansKept = 16;
 }  // namespace
 
 ModelCall::ModelCall(StepContext& context, std::shared_ptr<FunctionPlans> plans, std::unique_ptr<Stepper> stepper,
-                     std::uint64_t seed)
-    : context_(context), plans_(std::move(plans)), stepper_(std::move(stepper)), seed_(seed) {}
+                     std::uint64_t seed, PassWatcher* watcher)
+    : context_(context), plans_(std::move(plans)), stepper_(std::move(stepper)), seed_(seed), watcher_(watcher) {}
 
 ModelCall::~ModelCall() { plans_->idle.push_back(std::move(stepper_)); }
 
@@ -45,11 +46,37 @@ int ModelCall::firstSeedReader() const {
   return stepper_->count();
 }
 
+Status ModelCall::run(int begin, int end) {
+  Executor::RunOptions run = runOptions();
+  const auto ran = [&]() -> Status {
+    SS_ASSIGN(const int at, stepper_->executor().run(begin, end, run));
+    SS_CHECK(at == end);
+    return {};
+  };
+  if (!watcher_ || begin == end || !watcher_->listens()) return ran();
+  static std::atomic<std::uint64_t> calls = 0;
+  if (number_ == 0) number_ = ++calls;
+  std::vector<Span> spans;
+  const WatchedPass pass{plans_, stepper_.get(), &spans, number_, begin, end, end == stepper_->count()};
+  spans.reserve(static_cast<std::size_t>(end - begin));
+  run.spans = &spans;
+  run.before = [this](int instruction) {
+    watcher_->before(instruction);
+    return true;
+  };
+  run.after = [this](int instruction) -> Status {
+    watcher_->after(instruction);
+    return {};
+  };
+  watcher_->begins(pass);
+  const Status status = ran();
+  watcher_->ends(pass, !status);
+  return status;
+}
+
 Status ModelCall::forward(const Batch& batch) {
   SS_TRY(stepper_->feed(batch));
-  const int end = outer() ? firstSeedReader() : stepper_->count();
-  SS_ASSIGN(const int at, stepper_->executor().run(0, end, runOptions()));
-  SS_CHECK(at == end);
+  SS_TRY(run(0, outer() ? firstSeedReader() : stepper_->count()));
   return outer() ? writeUpdates() : Status{};
 }
 
@@ -140,11 +167,9 @@ Status ModelCall::backward(const std::map<std::string, Tensor>& gradients) {
     now[state] = context_.state.read(state).clone();
     context_.state.write(state, contents.view());
   }
-  const Result<int> at = stepper_->executor().run(firstSeedReader(), stepper_->count(), runOptions());
+  const Status ran = run(firstSeedReader(), stepper_->count());
   for (const auto& [state, contents] : now) context_.state.write(state, contents.view());
-  if (!at) return tl::make_unexpected(at.error());
-  SS_CHECK(*at == stepper_->count());
-  return {};
+  return ran;
 }
 
 Result<std::optional<Tensor>> ModelCall::gradient(const std::string& name) const {
@@ -204,7 +229,7 @@ Result<std::unique_ptr<ModelCall>> ModelFunction::forward(const std::map<std::st
     stepper = std::move(plans->idle.back());
     plans->idle.pop_back();
   }
-  auto call = std::make_unique<ModelCall>(context_, plans, std::move(stepper), seed);
+  auto call = std::make_unique<ModelCall>(context_, plans, std::move(stepper), seed, watcher_);
   SS_TRY(call->forward(batch));
   return call;
 }

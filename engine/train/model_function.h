@@ -14,6 +14,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/step/stepper.h"
+#include "engine/train/pass_watcher.h"
 
 namespace stepscope {
 
@@ -32,8 +33,8 @@ struct FunctionPlans {
 // One forward pass, whose backward pass may follow once.
 class ModelCall {
  public:
-  ModelCall(StepContext& context, std::shared_ptr<FunctionPlans> plans, std::unique_ptr<Stepper> stepper,
-            std::uint64_t seed);
+  ModelCall(StepContext& context, std::shared_ptr<FunctionPlans> plans, std::unique_ptr<Stepper> stepper, std::uint64_t seed,
+            PassWatcher* watcher);
   ~ModelCall();  // gives the plan back
   ModelCall(const ModelCall&) = delete;
   ModelCall& operator=(const ModelCall&) = delete;
@@ -53,6 +54,7 @@ class ModelCall {
   Executor::RunOptions runOptions() const;
   int firstSeedReader() const;
   Status forward(const Batch& batch);
+  Status run(int begin, int end);  // told to the watcher, where there is one that listens
   bool isReadBackward(const std::string& state) const;
   Status writeUpdates();
   Status feed(const OuterStep::Seed& seed, const Tensor& gradient);
@@ -61,6 +63,8 @@ class ModelCall {
   std::shared_ptr<FunctionPlans> plans_;
   std::unique_ptr<Stepper> stepper_;
   const std::uint64_t seed_;
+  PassWatcher* const watcher_;
+  std::uint64_t number_ = 0;  // for the watcher; 0: none was told of it
   bool wentBack_ = false;
   std::map<std::string, Tensor> outputs_;  // those that were a state as it was before this forward pass changed it
   // By name: contents, from before this forward pass, of state that it has changed and the backward pass reads.
@@ -79,6 +83,8 @@ class ModelFunction {
   // and of building.
   Result<std::unique_ptr<ModelCall>> forward(const std::map<std::string, Tensor>& arrays, std::uint64_t seed);
   std::size_t plans() const { return plans_.size(); }  // that are kept
+  // Of all calls from now on; null: nobody. It outlives them.
+  void setWatcher(PassWatcher* watcher) { watcher_ = watcher; }
 
  private:
   Result<std::shared_ptr<FunctionPlans>> plansFor(const Batch& batch);
@@ -87,6 +93,7 @@ class ModelFunction {
   std::shared_ptr<const ImportedModel> model_;
   BuildRequest request_;
   FunctionRequest of_;
+  PassWatcher* watcher_ = nullptr;
   std::shared_ptr<const SymbolicStep> step_;           // null: nothing came yet
   std::vector<std::shared_ptr<FunctionPlans>> plans_;  // the one that was used last comes last
 };

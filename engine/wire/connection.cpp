@@ -58,6 +58,7 @@ Status Connection::hello(const snapshot::Request& request) {
   response.mutable_hello()->set_protocol(1);
   response.mutable_hello()->set_version(machine_.version());
   *response.mutable_hello()->mutable_machine() = machine_;
+  if (attached_) *response.mutable_hello()->mutable_attached() = *attached_;
   return trySend(request.id(), std::move(response), true);
 }
 
@@ -111,7 +112,7 @@ Status Connection::broken() const {
 // is answered, so the end of the input alone does not say that.
 bool Connection::heard() {
   pollfd out{out_, 0, 0};
-  if (poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLNVAL)) != 0) gone_ = true;
+  if (poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) gone_ = true;
   return !gone_;
 }
 

@@ -27,9 +27,10 @@ struct Cancellable {
 
 class Connection {
  public:
-  // `largestReply`: bytes of a message that may be written.
-  Connection(int in, int out, snapshot::MachineInfo machine, std::uint32_t largestReply)
-      : in_(in), out_(out), largestReply_(largestReply), machine_(std::move(machine)) {}
+  // `largestReply`: bytes of a message that may be written. `attached`: of the program whose loop is served.
+  Connection(int in, int out, snapshot::MachineInfo machine, std::uint32_t largestReply,
+             std::optional<snapshot::AttachedScript> attached = {})
+      : in_(in), out_(out), largestReply_(largestReply), machine_(std::move(machine)), attached_(std::move(attached)) {}
 
   // Reads until the stream ends or breaks, then watches until leave() whether anybody reads the answers: what runs is
   // cancelled where nobody does, and where the stream broke. The thread that runs it shares the connection: after Shutdown
@@ -65,6 +66,7 @@ class Connection {
   const int in_, out_;
   const std::uint32_t largestReply_;
   const snapshot::MachineInfo machine_;
+  const std::optional<snapshot::AttachedScript> attached_;
   mutable std::mutex mutex_;  // all below it
   std::condition_variable wake_;
   std::deque<snapshot::Request> queue_;

@@ -1,6 +1,7 @@
 #include "engine/wire/framing.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,12 @@ Result<std::size_t> readFully(int fd, char* data, std::size_t bytes) {
     done += static_cast<std::size_t>(n);
   }
   return done;
+}
+
+// A reader of a socket that is gone is an error, and no signal that ends the process.
+ssize_t writeSome(int fd, const char* data, std::size_t bytes) {
+  const ssize_t sent = ::send(fd, data, bytes, MSG_NOSIGNAL);
+  return sent < 0 && errno == ENOTSOCK ? ::write(fd, data, bytes) : sent;
 }
 
 }  // namespace
@@ -60,7 +67,7 @@ Status writeFrame(int fd, const std::string& bytes) {
   frame += bytes;
   std::size_t done = 0;
   while (done < frame.size()) {
-    const ssize_t n = ::write(fd, frame.data() + done, frame.size() - done);
+    const ssize_t n = writeSome(fd, frame.data() + done, frame.size() - done);
     if (n < 0) {
       if (errno == EINTR) continue;
       return fail(ErrorCode::kIo, fmt::format("stream: {}", std::strerror(errno)));

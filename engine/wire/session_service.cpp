@@ -343,6 +343,7 @@ Status SessionService::handle(const snapshot::Request& request) {
       SS_TRY(session_->trained().load(request.load_state().path(), request.load_state().resume()));
       return answerPosition(id, session_->position());
     case R::kState: return state(id);
+    case R::kHold: return unsupported("hold: no program is attached to this worker; expected a loop that a program runs");
     case R::kHello:
     case R::kCancel:
     case R::kShutdown:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/workbench/made_models.h"
 
-#include "tests/engine/onnx/model_builder.h"
+#include "tests/app/api/linear_model.h"
 
 namespace stepscope::testing {
 
@@ -19,5 +19,7 @@ std::string scaledModel(const std::string& width) {
   addOutput(graph, "y");
   return model.SerializeAsString();
 }
+
+std::string scriptModel() { return linearModel(); }
 
 }  // namespace stepscope::testing

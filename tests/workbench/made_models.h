@@ -9,4 +9,7 @@ namespace stepscope::testing {
 // The bytes of y = x · scale with x float32[batch, width], one parameter and no loss; `width` names the symbolic extent.
 std::string scaledModel(const std::string& width);
 
+// The bytes of the model that tests/app/api/attach_script.cpp trains.
+std::string scriptModel();
+
 }  // namespace stepscope::testing

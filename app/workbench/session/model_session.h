@@ -39,7 +39,12 @@ class ModelSession : public QObject {
   bool stepping() const { return stepper_.moving(); }  // a move by hand runs: others wait for their turn
   bool working() const { return link_.working(); }     // anything runs that pause() ends
   // The step that a run ends before; 0: it runs until something stops it.
-  std::int64_t goal() const { return atFullSpeed() ? run_.goal.value_or(0) : 0; }
+  std::int64_t goal() const {
+    const std::int64_t goal = atFullSpeed() ? run_.goal.value_or(0) : 0;
+    return goal < kForever ? goal : 0;
+  }
+  // Of a script that drives: what it does itself is not asked of it. Null: a worker.
+  const snapshot::AttachedScript* attached() const { return client().attached(); }
   // Without a look at any value: only records are kept.
   bool atFullSpeed() const { return run_.on && run_.fullSpeed && !run_.everyValue; }
   bool comingBack() const { return recovery_.comingBack(); }
@@ -68,6 +73,7 @@ class ModelSession : public QObject {
   void rewind(std::int64_t step) { rewind_.rewindThen(step, {}); }
   void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
   void train(std::int64_t steps) { trainer_.train(steps); }
+  void letRun() { trainer_.letRun(); }
   void pause() { trainer_.pause(); }
   // A run at full speed makes no further steps while this is true.
   void setHold(std::function<bool()> hold) { trainer_.setHold(std::move(hold)); }

@@ -99,10 +99,12 @@ void SessionModel::read(const Opening& opening) {
   link_.begin([this, worker] {
     if (!opening_) return;
     snapshot::Request request;
-    request.mutable_open()->set_path(opening_->path.toStdString());
+    if (!link_.client().host().attached()) request.mutable_open()->set_path(opening_->path.toStdString());
     request.mutable_open()->set_missing_weights(opening_->missingWeights.toStdString());
     link_.move(
-        std::move(request), QStringLiteral("reading %1").arg(format::visible(opening_->path.section('/', -1))),
+        std::move(request),
+        (link_.client().host().attached() ? QStringLiteral("waiting for a pass of %1") : QStringLiteral("reading %1"))
+            .arg(format::visible(opening_->path.section('/', -1))),
         [this] { wasRead(); }, [this, worker] { wasNotRead(worker); }, [this](const QString& why) { tellUnread(why); });
   });
 }

@@ -30,6 +30,8 @@ class SessionTrainer;
 using OptionSettings = std::vector<std::pair<QString, QString>>;  // names and values
 using Then = std::function<void()>;
 
+inline constexpr std::int64_t kForever = std::int64_t{1} << 60;  // a step that no run comes to
+
 // A run over steps, from the wish for it until it stands again.
 struct RunNow {
   bool on = false;

@@ -15,8 +15,6 @@
 namespace stepscope {
 namespace {
 
-constexpr std::int64_t kForever = std::int64_t{1} << 60;
-
 // The instruction with the input that was made last: what it makes itself is not there yet.
 Selection aboutToRun(const PlanSnapshot& plan, int instruction) {
   Selection s = Selection::ofInstruction(instruction);
@@ -237,7 +235,10 @@ void SessionStepper::unfinished() {
 
 void SessionStepper::settle(Then then) {
   snapshot::Request state;
-  state.mutable_state();
+  if (link_.client().host().attached())
+    state.mutable_hold();  // a script runs on until it is told
+  else
+    state.mutable_state();
   link_.move(std::move(state), QStringLiteral("reading the state"), [this, then] {
     stopped();
     parts_.trainer.keepState();

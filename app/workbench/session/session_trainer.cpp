@@ -159,6 +159,10 @@ void SessionTrainer::trainOn(std::int64_t goal) {
   });
 }
 
+void SessionTrainer::letRun() {
+  if (!link_.refuse()) trainOn(kForever);
+}
+
 void SessionTrainer::pause() {
   ++pauses_;
   run_.paused = std::exchange(run_.on, false);
@@ -180,6 +184,7 @@ void SessionTrainer::lostWorker() {
 }
 
 void SessionTrainer::keepState() {
+  if (link_.client().host().attached()) return;  // its state is the script's
   if (store_.position().in_step() || !store_.plan() || parts_.rewind.replaying()) return;
   if (!ring_.fits(store_.plan()->plan().persistent_bytes())) return;
   // A run over many steps keeps one now and then, and one that takes long is not kept with every step by hand; what lies

@@ -18,6 +18,7 @@ class SessionTrainer : public SessionPart {
 
   void train(std::int64_t steps);
   void trainOn(std::int64_t goal);  // up to this step
+  void letRun();                    // at full speed, without end
   void pause();
   int pauses() const { return pauses_; }  // so far: what follows a request that was cancelled too late looks at it
   bool breaksOnNumbersOnly() const;       // no other breakpoint has to be watched

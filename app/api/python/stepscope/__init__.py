@@ -39,6 +39,8 @@ _OF_CAPTURE = ("Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", 
 def __getattr__(name: str) -> Any:
     if name in ("Comparison", "compare"):
         return getattr(importlib.import_module("stepscope.comparison"), name)
+    if name in ("attach", "detach"):
+        return getattr(importlib.import_module("stepscope.attached"), name)
     if name in ("Module", "Refused"):
         return getattr(importlib.import_module("stepscope.module"), name)
     if name in ("backend", "compiled"):

@@ -120,6 +120,9 @@ _FUNCTIONS = {
     "gradient": [_SESSION, c_char_p, POINTER(TensorStruct)],
     "save": [_SESSION, c_char_p],
     "load": [_SESSION, c_char_p, c_int32],
+    "attach_open": [c_char_p, c_char_p],
+    "attach": [_SESSION],
+    "attach_path": [POINTER(c_char_p)],
 }
 
 
@@ -163,6 +166,8 @@ class Library:
             function = getattr(self._c, "ss_" + name)
             function.restype, function.argtypes = c_void_p, arguments
             setattr(self, name, self._raising(function))
+        self._c.ss_attach_close.argtypes, self._c.ss_attach_close.restype = [], None
+        self.attach_close = self._c.ss_attach_close
         self.close, self.cancel, self.call_free = self._c.ss_close, self._c.ss_cancel, self._c.ss_call_free
 
     def version(self) -> str:

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from . import Error
+from . import Error, attached
 from .signature import Key, signature, symbols
 from .variant import NORMS, TYPES, Built, Pass, Refused, Variant
 
@@ -63,6 +63,7 @@ class _Engine:
         self.unsettled = 0
         self.by_attribute: dict[str, int] = {}
         self.newest: Optional[Key] = None
+        self.attached = False
 
     def check(self, model: nn.Module, leaves: list) -> None:
         """Raises Refused for what cannot be seen from the exported graph."""
@@ -139,6 +140,8 @@ class _Engine:
             self.refused[""] = str(refused)
             raise
         self.unsettled = 0
+        if self.attached:
+            built.attach()
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         told = Variant(reason, signature(tensors, grad), built.exporter + (", any extents" if built.axes else ""), 0 if shared else built.export_ns, 0)
         self.told.append(told)
@@ -195,16 +198,18 @@ def _wrap(model: nn.Module, policy: Any, options: dict, exporter: str) -> "Modul
 
 
 class Module:
-    """Module(model, policy="fall_back", options=None, exporter="auto"): `model` with forward and backward by the engine; it shares everything
+    """Module(model, policy="fall_back", options=None, exporter="auto", attach=None): `model` with forward and backward by the engine; it shares everything
     with `model`.
 
     policy    what becomes of a call that the engine does not take: "fall_back" warns once for each reason and lets PyTorch run it, "raise" raises
               Refused, "ask" asks at the terminal (and raises where there is none); or a function of the reason that returns whether PyTorch may.
     options   of the engine, as stepscope.open() takes them ({"recompute.budget": "2GiB"} …).
     exporter  "torchscript", "dynamo", or "auto": the first by which the engine takes the model.
+    attach    True: a window may look at its passes and hold them (stepscope.attach). None: where $STEPSCOPE_ATTACH says so (1, or the path of a socket).
     """
 
-    def __new__(cls, model: nn.Module, policy: Any = "fall_back", options: Optional[dict] = None, exporter: str = "auto") -> "Module":
+    def __new__(cls, model: nn.Module, policy: Any = "fall_back", options: Optional[dict] = None, exporter: str = "auto",
+                attach: Optional[bool] = None) -> "Module":  # fmt: skip
         if not isinstance(model, nn.Module):
             raise TypeError(f"stepscope.Module: {type(model).__name__}; expected a torch.nn.Module")
         if policy not in POLICIES and not callable(policy):
@@ -216,6 +221,9 @@ class Module:
         made = object.__new__(type("Stepscope" + type(model).__name__, (Module, type(model)), {"__module__": __name__}))
         object.__setattr__(made, "__dict__", model.__dict__)
         _ENGINES[made] = _Engine(policy, dict(options or {}), exporter)
+        asked = attached.wanted() if attach is None else "" if attach else None
+        if asked is not None:
+            attached.attach(made, path=asked or None)
         return made
 
     def __init__(self, *_: Any, **__: Any):
@@ -231,6 +239,13 @@ class Module:
         plain = object.__new__(type(self).__mro__[2])
         object.__setattr__(plain, "__dict__", self.__dict__)
         return plain
+
+    def stepscope_attach(self) -> None:
+        """A window may look at its passes and hold them; the place is open already (stepscope.attach)."""
+        engine = _ENGINES[self]
+        engine.attached = True
+        for built, _ in engine.built.values():
+            built.attach()
 
     def stepscope_report(self) -> Report:
         """What became of the calls so far."""

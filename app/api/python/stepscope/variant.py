@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 
 from . import capture_parts
 from . import open as open_session
+from .library import library
 
 TYPES = {1: torch.float32, 2: torch.uint8, 3: torch.int8, 5: torch.int16, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16,
          11: torch.float64, 16: torch.bfloat16}  # fmt: skip
@@ -177,6 +178,10 @@ class Built:
             session.place(initializer, tensor.detach(), take=True)
         session.differentiate(self.floats, asked)
         return session
+
+    def attach(self) -> None:
+        """A window may look at its passes."""
+        library.attach(self.session._session())
 
     def takes(self, tensors: list) -> bool:
         """Whether it is of these extents too: others only where it has symbols, which stand for one number each."""

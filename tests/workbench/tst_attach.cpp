@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A window at the loop of a program that runs by itself (tests/app/api/attach_script.cpp): it looks, holds, steps, lets go.
+#include <QAction>
+#include <QProcess>
+#include <QTest>
+
+#include "app/workbench/actions.h"
+#include "app/workbench/notice_bar.h"
+#include "tests/workbench/made_models.h"
+#include "tests/workbench/window_driver.h"
+
+using namespace stepscope;
+
+class AttachTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+
+  QString socket() const { return folder_.filePath(QStringLiteral("loop.sock")); }
+
+  // Runs until its standard input is closed.
+  std::unique_ptr<QProcess> startScript() {
+    auto script = std::make_unique<QProcess>();
+    script->setProcessChannelMode(QProcess::ForwardedErrorChannel);
+    script->start(QStringLiteral(ATTACH_SCRIPT),
+                  {folder_.filePath(QStringLiteral("linear.onnx")), socket(), QStringLiteral("-1")});
+    if (!script->waitForReadyRead(30'000)) return nullptr;
+    return script;
+  }
+  static bool prints(QProcess& script) {
+    script.readAll();
+    return script.waitForReadyRead(30'000);
+  }
+  static void end(QProcess& script) {
+    script.closeWriteChannel();
+    QVERIFY(script.waitForFinished(30'000));
+    QCOMPARE(script.exitCode(), 0);
+  }
+  bool attached(WindowDriver& w, const QString& host = {}) {
+    w.loop().act([&] { w->connectTo({host, host.isEmpty() ? QString() : QStringLiteral(REAL_WORKER), socket()}); });
+    return w.loop().wait([&] {
+      return (w->session().running() && w->store().steps().size() > 3) || w->notice().isProblem();
+    }) && w->session().running();
+  }
+  static bool enabled(WindowDriver& w, const char* action) { return w->actions()[QLatin1String(action)]->isEnabled(); }
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    QFile model(folder_.filePath(QStringLiteral("linear.onnx")));
+    QVERIFY(model.open(QIODevice::WriteOnly));
+    const std::string bytes = testing::scriptModel();
+    QCOMPARE(model.write(bytes.data(), static_cast<qint64>(bytes.size())), static_cast<qint64>(bytes.size()));
+  }
+
+  void theLoopIsSeenHeldSteppedAndLetGo() {
+    const auto script = startScript();
+    QVERIFY(script);
+    WindowDriver w;
+    QVERIFY2(attached(w), qPrintable(w->notice().text()));
+    QVERIFY2(w->windowTitle().startsWith(QStringLiteral("Attached to attach_script (PID %1)").arg(script->processId())),
+             qPrintable(w->windowTitle()));
+    QVERIFY(w->store().plan() && w->store().graph());
+    QCOMPARE(w->store().steps().back()->spans_size(), w->store().plan()->size());
+    QVERIFY(w->store().steps().back()->has_loss());
+    w.picture(QStringLiteral("attached"));
+    // Paused: the script waits before its next pass.
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    if (w->store().position().in_step()) QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.loop().wait([&] { return w->store().position().in_step() && !w->session().busy(); }));
+    QCOMPARE(w.instruction(), 1);
+    const std::int64_t step = w->store().position().step();
+    // Where the forward pass ends; into the backward pass; and to its end.
+    QVERIFY_DONE(w.act("step_phase"), w);
+    QVERIFY(w.settled());
+    const int forward = w.instruction();
+    QVERIFY(forward > 1 && forward < w->store().plan()->size());
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.settled());
+    QCOMPARE(w.instruction(), forward + 1);
+    QCOMPARE(w->store().position().step(), step);
+    w.picture(QStringLiteral("attached-paused"));
+    // What the script drives is not offered.
+    for (const char* action : {"step_back", "step_phase_back", "run_back", "abandon", "rewind", "new_run", "save_state",
+                               "compare_bits", "restart", "configure"})
+      QVERIFY2(!enabled(w, action), action);
+    for (const char* action : {"step", "step_whole", "run", "train", "detach"}) QVERIFY2(enabled(w, action), action);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.settled());
+    // Behind it, or before the next call already.
+    QVERIFY(!w->store().position().in_step() || w.instruction() == 0);
+    QCOMPARE(w->store().steps().back()->step(), step);
+    // It runs on, and the window sees it.
+    w.loop().act([&] { w->session().letRun(); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().back()->step() > step + 3; }));
+    // The window lets go.
+    QVERIFY_DONE(w.act("detach"), w);
+    QVERIFY(w.loop().wait([&] { return !w->session().attached() && w->store().workerState() == WorkerState::kIdle; }));
+    QVERIFY(prints(*script));
+    end(*script);
+  }
+
+  void aWindowThatClosesLetsTheScriptGoOn() {
+    const auto script = startScript();
+    QVERIFY(script);
+    {
+      WindowDriver w;
+      QVERIFY2(attached(w), qPrintable(w->notice().text()));
+      w.loop().act([&] { w->session().pause(); });
+      QVERIFY(w.settled());
+      QVERIFY_DONE(w.act("step"), w);
+      QVERIFY(w.loop().wait([&] { return w->store().position().in_step() && !w->session().busy(); }));
+    }
+    QVERIFY(prints(*script));
+    end(*script);
+  }
+
+  void aScriptThatDiesIsToldAndWhatItDidStays() {
+    const auto script = startScript();
+    QVERIFY(script);
+    WindowDriver w;
+    QVERIFY2(attached(w), qPrintable(w->notice().text()));
+    script->kill();
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY2(w->notice().text().contains(QStringLiteral("script has ended")), qPrintable(w->notice().text()));
+    QVERIFY(w->store().plan() && !w->store().steps().empty());
+    QVERIFY(!enabled(w, "restart") && !enabled(w, "step"));
+    w.picture(QStringLiteral("attached-ended"));
+    script->waitForFinished(30'000);
+    // A model is opened with a worker again.
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY(!w->session().attached());
+    QVERIFY_DONE(w.act("step_whole"), w);
+  }
+
+  // Through ssh, for which a script stands in.
+  void theScriptMayRunOnAnotherMachine() {
+    QFile ssh(folder_.filePath(QStringLiteral("ssh")));
+    QVERIFY(ssh.open(QIODevice::WriteOnly));
+    ssh.write("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexec sh -c \"$3\"\n");
+    QVERIFY(ssh.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+    ssh.close();
+    qputenv("STEPSCOPE_SSH", ssh.fileName().toUtf8());
+    const auto script = startScript();
+    QVERIFY(script);
+    WindowDriver w;
+    QVERIFY2(attached(w, QStringLiteral("far")), qPrintable(w->notice().text()));
+    QVERIFY2(w->windowTitle().contains(QStringLiteral("on far")), qPrintable(w->windowTitle()));
+    QVERIFY_DONE(w.act("detach"), w);
+    QVERIFY(prints(*script));
+    end(*script);
+  }
+
+  void aSocketWithoutAScriptIsSaid() {
+    WindowDriver w;
+    w.loop().act([&] { w->connectTo({{}, {}, folder_.filePath(QStringLiteral("none.sock"))}); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY2(w->notice().text().contains(QStringLiteral("stepscope.attach()")), qPrintable(w->notice().text()));
+    // A worker is there again.
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kIdle; }));
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+  }
+};
+
+QTEST_MAIN(AttachTest)
+#include "tst_attach.moc"
