@@ -25,6 +25,10 @@
 
 namespace stepscope {
 
+// What is at or below it leaves exactly nothing of a score: keys that a mask drops in all rows that are computed together
+// are not looked at, unless it drops all keys of one of them.
+inline constexpr float kDroppedScore = -1e30F;
+
 struct AttentionShape {
   MatMulShape scores;   // q · k^T: a is q, b is k^T, result row-major [lead.., m, n]
   MatMulShape context;  // P · v: a is P, row-major; b is v; y is the result as it is stored

@@ -1,7 +1,9 @@
 // FusedAttention and its gradient (contract in kernels/attention_shape.h) without the matrix of scores. A block has a few
 // rows of q and goes along k and v in tiles that lie in shared memory; a lane has one key of the tile, later a few columns
 // of the result. Forward keeps the largest score and the sum of exponentials as it goes along (Milakov, Gimelshein 2018).
-// Rows of q behind the last one that is kept of a batch entry are left out: every block counts those of its entry.
+// Rows of q behind the last one that is kept of a batch entry are left out: every block counts those of its entry. Tiles of
+// keys at either end that a mask drops in all rows of a block are left out as well (padding, causal masks), and for the
+// gradient of keys the tiles of rows that drop them: what only they hold does not reach the result.
 // The gradient computes the scores again, once for dq and once, by keys, for dk and dv, so that nothing is added atomically.
 #include <algorithm>
 #include <limits>
@@ -41,6 +43,7 @@ struct Attention {
   std::int64_t headsOfEntry = 1;       // of the first leading axis
   float scale = 1, fill = 0, softcap = 0;
   bool bools = false, invert = false, safe = false;
+  bool skips = false;  // a mask may leave exactly nothing of a score
   bool drops = false;  // dropout
   float threshold = 0, keptScale = 1;
   Draw draw;
@@ -80,6 +83,55 @@ SS_DEVICE std::int64_t rowsOfHead(const Attention& s, const Kept& kept, std::int
   }
   gpu::syncThreads();
   return rows;
+}
+
+// From begin, the first of a tile, to end.
+struct Keys {
+  std::int64_t begin = 0, end = 0;
+};
+
+// The tiles from the first to the last of which row i keeps a key; all where the mask drops none, or every key. Whole warps
+// ask.
+SS_DEVICE Keys keysOfRow(const Attention& s, const Masks& masks, std::int64_t begin, std::int64_t i) {
+  Keys keys{0, s.n};
+  if (!s.skips) return keys;
+  const auto keeps = [&](std::int64_t j) {
+    if (j >= s.n) return false;
+    const std::int64_t at = begin + i * s.strides[kMask].row + j * s.strides[kMask].column;
+    if (s.bools) return (static_cast<std::uint8_t>(masks.kept[at]) != 0) != s.invert;
+    return !(static_cast<float>(masks.added[at]) <= kDroppedScore);
+  };
+  const int lane = gpu::threadIndex() % 32;
+  while (keys.end > 0) {
+    const std::int64_t tile = (keys.end - 1) / kTile * kTile;
+    if (gpu::ballot(keeps(tile + lane)) != 0) break;
+    keys.end = tile;
+  }
+  if (keys.end == 0) return {0, s.n};
+  while (gpu::ballot(keeps(keys.begin + lane)) == 0) keys.begin += kTile;
+  return keys;
+}
+
+// Those of the rows of a block that are computed. `own`: [kRows, 2] in shared memory, those of each row.
+template <typename S>
+SS_DEVICE Keys keysOfBlock(const Attention& s, const Masks& masks, std::int64_t begin, std::int64_t firstRow,
+                           std::int64_t rows, S& own) {
+  for (int r = 0; r < kRowsOfWarp; ++r) {
+    const int row = gpu::threadIndex() / 32 * kRowsOfWarp + r;
+    Keys keys{s.n, 0};
+    if (firstRow + row < rows) keys = keysOfRow(s, masks, begin, firstRow + row);  // the whole warp
+    if (gpu::threadIndex() % 32 != 0) continue;
+    own[2 * row] = keys.begin;
+    own[2 * row + 1] = keys.end;
+  }
+  gpu::syncThreads();
+  Keys all{s.n, 0};
+  for (int row = 0; row < kRows; ++row) {
+    const std::int64_t first = own[2 * row], last = own[2 * row + 1];
+    if (first < all.begin) all.begin = first;
+    if (last > all.end) all.end = last;
+  }
+  return all;
 }
 
 template <typename Join>
@@ -144,6 +196,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
   SS_SHARED(float, vs, kTile* kPitch);
   SS_SHARED(float, ps, kRows* kTile);
   SS_SHARED(std::int64_t, lasts, kBlockThreads);
+  SS_SHARED(std::int64_t, keysOfRows, 2 * kRows);
   const std::int64_t pieces = (s.m + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstRow = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
@@ -151,6 +204,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
   std::int64_t at[kOperands];
   findHead(s, head, at);
   const std::int64_t rows = rowsOfHead(s, kept, head, lasts);
+  const Keys keys = keysOfBlock(s, masks, at[kMask], firstRow, rows, keysOfRows);
   loadRows(qs, kMostWidth, q, at[kQ], firstRow, rows, kRows, s.d, s.strides[kQ]);
   float max[kRowsOfWarp], sum[kRowsOfWarp], out[kRowsOfWarp][kOwn];
   for (int r = 0; r < kRowsOfWarp; ++r) {
@@ -158,7 +212,7 @@ SS_GLOBAL void attend(Global<const float> q, Global<const float> k, Global<const
     sum[r] = 0;
     for (int o = 0; o < kOwn; ++o) out[r][o] = 0;
   }
-  for (std::int64_t from = 0; from < s.n && firstRow < rows; from += kTile) {
+  for (std::int64_t from = keys.begin; from < keys.end; from += kTile) {
     loadRows(ks, kPitch, k, at[kK], from, s.n, kTile, s.d, s.strides[kK]);
     loadRows(vs, kPitch, v, at[kV], from, s.n, kTile, s.e, s.strides[kV]);
     gpu::syncThreads();
@@ -217,16 +271,18 @@ SS_DEVICE Slope slopeOf(const Attention& s, const RandomKey& drawn, const Masks&
   return slope;
 }
 
-// dq: [heads, m, d], dots: [heads, m], the sum over keys of p · dp. One block per kRows rows of q.
+// dq: [heads, m, d], dots: [heads, m], the sum over keys of p · dp, tiles: [heads, m, 2], the first tile of keys that a row
+// needs and the one behind the last. One block per kRows rows of q.
 SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> statistics, Global<const float> q,
                                  Global<const float> k, Global<const float> v, Masks masks, Kept kept, Global<float> dq,
-                                 Global<float> dots, Attention s) {
+                                 Global<float> dots, Global<std::int32_t> tiles, Attention s) {
   SS_SHARED(float, qs, kRows* kPitch);
   SS_SHARED(float, dys, kRows* kPitch);
   SS_SHARED(float, ks, kTile* kPitch);
   SS_SHARED(float, vs, kTile* kPitch);
   SS_SHARED(float, ds, kRows* kTile);
   SS_SHARED(std::int64_t, lasts, kBlockThreads);
+  SS_SHARED(std::int64_t, keysOfRows, 2 * kRows);
   const std::int64_t pieces = (s.m + kRows - 1) / kRows, head = gpu::blockIndex() / pieces,
                      firstRow = gpu::blockIndex() % pieces * kRows;
   const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
@@ -234,11 +290,12 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
   std::int64_t at[kOperands];
   findHead(s, head, at);
   const std::int64_t rows = rowsOfHead(s, kept, head, lasts);
+  const Keys keys = keysOfBlock(s, masks, at[kMask], firstRow, rows, keysOfRows);
   loadRows(qs, kPitch, q, at[kQ], firstRow, rows, kRows, s.d, s.strides[kQ]);
   loadRows(dys, kPitch, dy, at[kY], firstRow, rows, kRows, s.e, s.strides[kY]);
   float sums[kRowsOfWarp] = {}, out[kRowsOfWarp][kOwn] = {};
   for (int pass = 0; pass < 2; ++pass) {
-    for (std::int64_t from = 0; from < s.n && firstRow < rows; from += kTile) {
+    for (std::int64_t from = keys.begin; from < keys.end; from += kTile) {
       loadRows(ks, kPitch, k, at[kK], from, s.n, kTile, s.d, s.strides[kK]);
       loadRows(vs, kPitch, v, at[kV], from, s.n, kTile, s.e, s.strides[kV]);
       gpu::syncThreads();
@@ -277,14 +334,19 @@ SS_GLOBAL void attendGradQueries(Global<const float> dy, Global<const float> sta
       const int c = lane + 32 * o;
       if (c < s.d) dq[at[kDq] + i * s.strides[kDq].row + c * s.strides[kDq].column] = out[r][o];
     }
-    if (lane == 0) dots[head * s.m + i] = sums[r];
+    if (lane != 0) continue;
+    dots[head * s.m + i] = sums[r];
+    if (!tiles.present()) continue;
+    const std::int64_t first = keysOfRows[2 * (i - firstRow)], last = keysOfRows[2 * (i - firstRow) + 1];
+    tiles[2 * (head * s.m + i)] = static_cast<std::int32_t>(first / kTile);
+    tiles[2 * (head * s.m + i) + 1] = static_cast<std::int32_t>((last + kTile - 1) / kTile);
   }
 }
 
 // dk: [heads / shared, n, d], dv: [heads / shared, n, e]. One block per kRows keys; a lane has one row of q.
 SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statistics, Global<const float> q,
                               Global<const float> k, Global<const float> v, Masks masks, Kept kept, Global<const float> dots,
-                              Global<float> dk, Global<float> dv, Attention s) {
+                              Global<const std::int32_t> tiles, Global<float> dk, Global<float> dv, Attention s) {
   SS_SHARED(float, ks, kRows* kPitch);
   SS_SHARED(float, vs, kRows* kPitch);
   SS_SHARED(float, qs, kTile* kPitch);
@@ -306,6 +368,12 @@ SS_GLOBAL void attendGradKeys(Global<const float> dy, Global<const float> statis
     const std::int64_t head = firstHead + other;
     findHead(s, head, at);
     for (std::int64_t from = 0; from < rows; from += kTile) {
+      if (tiles.present()) {
+        const std::int64_t i = head * s.m + from + lane, tile = firstKey / kTile;  // a block's keys are of one tile
+        const bool needs = from + lane < rows && static_cast<std::int32_t>(tiles[2 * i]) <= tile &&
+                           tile < static_cast<std::int32_t>(tiles[2 * i + 1]);
+        if (!gpu::syncThreadsOr(needs)) continue;
+      }
       loadRows(qs, kPitch, q, at[kQ], from, rows, kTile, s.d, s.strides[kQ]);
       loadRows(dys, kPitch, dy, at[kY], from, rows, kTile, s.e, s.strides[kY]);
       gpu::syncThreads();
@@ -392,6 +460,7 @@ Result<Attention> attentionOf(const KernelSpec& spec, std::size_t first) {
   }
   s.bools = masked && in[first + 3].dtype == DType::kBool;
   s.invert = shape.invert, s.safe = shape.safe;
+  s.skips = masked && !(s.bools && s.fill > kDroppedScore);
   s.drops = shape.dropout > 0;
   s.threshold = dropoutThreshold(shape.dropout);
   s.keptScale = static_cast<float>(1 / (1 - shape.dropout));
@@ -445,21 +514,28 @@ Result<std::unique_ptr<Kernel>> makeFusedAttentionGrad(const KernelSpec& spec) {
   for (std::size_t o = 0; o < 3; ++o)
     if (!takesOutput(spec, o) || elementCount(spec.outputs[o].dims) != sizes[o])
       return notTaken(spec, "results of another size or type");
+  // dots, and the tiles of keys that rows need
+  const std::size_t dotBytes = static_cast<std::size_t>(rows) * sizeof(float),
+                    tileBytes = shape.skips ? 2 * static_cast<std::size_t>(rows) * sizeof(std::int32_t) : 0;
   const auto body = [=](Launcher& gpu) -> Status {
     Attention s = shape;
     s.draw = drawOf(gpu);
     Masks masks = masksOf(gpu, s, 5);
     Kept kept = keptOf(gpu, 6);
+    Global<std::int32_t> tiles;
+    if (s.skips) tiles = gpu.room<std::int32_t>(dotBytes, 2 * rows);
     SS_TRY(gpu.run("attention gradient: queries", gpu::function<attendGradQueries>, heads * blocksFor(s.m, kRows),
                    kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),
-                   masks, kept, gpu.out<float>(0), gpu.room<float>(0, rows), s));
+                   masks, kept, gpu.out<float>(0), gpu.room<float>(0, rows), tiles, s));
     masks = masksOf(gpu, s, 5);  // operands belong to one launch
     kept = keptOf(gpu, 6);
+    Global<const std::int32_t> needed;
+    if (s.skips) needed = gpu.readRoom<std::int32_t>(dotBytes, 2 * rows);
     return gpu.run("attention gradient: keys", gpu::function<attendGradKeys>, heads / s.shared * blocksFor(s.n, kRows),
                    kBlockThreads, gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3), gpu.in<float>(4),
-                   masks, kept, gpu.readRoom<float>(0, rows), gpu.out<float>(1), gpu.out<float>(2), s);
+                   masks, kept, gpu.readRoom<float>(0, rows), needed, gpu.out<float>(1), gpu.out<float>(2), s);
   };
-  return makeLaunched("attention in tiles", body, static_cast<std::size_t>(rows) * sizeof(float), determinismOf(shape));
+  return makeLaunched("attention in tiles", body, dotBytes + tileBytes, determinismOf(shape));
 }
 
 }  // namespace stepscope::cuda

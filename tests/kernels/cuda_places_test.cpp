@@ -1,5 +1,7 @@
 // Kernels of kernels/cuda that pick places and parts, beside their reference kernels in f64: pooling, scatters, orders,
 // attention, choices. Compiled as cuda_agreement.h says.
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -158,6 +160,24 @@ TEST(CudaOrders, AgreeWithTheReferenceKernel) {
   }
 }
 
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+// Of two batch entries [2, 1, 1, keys]: the first keeps keys [from, to), the second all before `to`.
+Tensor paddedKeys(std::int64_t keys, std::int64_t from, std::int64_t to) {
+  Tensor mask(DType::kBool, {2, 1, 1, keys});
+  for (std::int64_t i = 0; i < 2 * keys; ++i)
+    storeElement(mask.view(), i, i % keys < to && (i >= keys || i >= from) ? 1.0 : 0.0);
+  return mask;
+}
+
+// [rows, rows] to be added: `dropped` for keys behind a row, and for all keys of row `none`.
+Tensor causalMask(std::int64_t rows, float dropped, std::int64_t none = -1) {
+  Tensor mask(DType::kF32, {rows, rows});
+  for (std::int64_t i = 0; i < rows * rows; ++i)
+    storeElement(mask.view(), i, i % rows > i / rows || i / rows == none ? static_cast<double>(dropped) : 0.0);
+  return mask;
+}
+
 // Rows and keys that fill no tile, heads wider than a warp, operands and results stored in other orders of their axes, masks
 // that are added or choose, broadcast, rows that see nothing, dropout, bounded scores, heads that share keys; the gradient
 // from the statistics of the kernel.
@@ -203,6 +223,24 @@ TEST(CudaAttention, AgreesWithTheReferenceKernelInBothDirections) {
        {2, 40, 3, 8},
        {2, 9, 6, 8},
        floats(random, {6, 9, 40}, -2, 0)},
+      // Tiles of keys that nobody keeps: padding at either end, a causal mask, a row that keeps none.
+      {{{"fill", -kInfinite}}, {2, 2, 9, 6}, {2, 2, 130, 6}, {2, 2, 130, 5}, {2, 2, 9, 5}, paddedKeys(130, 40, 90)},
+      {{}, {2, 100, 6}, {2, 100, 6}, {2, 100, 6}, {2, 100, 6}, causalMask(100, -kInfinite)},
+      {{}, {1, 100, 6}, {1, 100, 6}, {1, 100, 6}, {1, 100, 6}, causalMask(100, -1e32F)},
+      {{{"safe", std::int64_t{1}}}, {1, 70, 6}, {1, 70, 6}, {1, 70, 6}, {1, 70, 6}, causalMask(70, -kInfinite, 40)},
+      {{{"fill", -1e4F}}, {2, 2, 9, 6}, {2, 2, 130, 6}, {2, 2, 130, 5}, {2, 2, 9, 5}, paddedKeys(130, 40, 90)},
+      {{{"permQ", exchanged},
+        {"permK", exchanged},
+        {"permV", exchanged},
+        {"permY", exchanged},
+        {"groups", std::int64_t{2}},
+        {"fill", -kInfinite},
+        {"dropout", 0.4F}},
+       {2, 9, 6, 8},
+       {2, 130, 3, 8},
+       {2, 130, 3, 8},
+       {2, 9, 6, 8},
+       paddedKeys(130, 64, 96)},
   };
   for (const Heads& heads : cases) {
     Operands forward{{floats(random, heads.q, -1, 1), floats(random, heads.k, -1, 1), floats(random, heads.v, -1, 1)}, {}};
@@ -230,6 +268,43 @@ TEST(CudaChoices, AConstantIsWrittenOnTheDevice) {
   }
   const Tensor large(DType::kF32, {65});
   EXPECT_FALSE(deviceNamed(kDevices[0]).takes(specOf("", "Constant", {{"value", large}}, {{}, {{DType::kF32, {65}}}})));
+}
+
+// What lies at keys that a mask drops for all rows is not read, so that a NaN there reaches no result.
+TEST(CudaAttention, LeavesOutTilesOfKeysThatNobodyKeeps) {
+  SS_NEEDS_DEVICE();
+  Random random(17);
+  const Attributes attrs{{"fill", -kInfinite}};
+  Tensor k = floats(random, {1, 2, 130, 6}, -1, 1), v = floats(random, {1, 2, 130, 6}, -1, 1);
+  const auto spoil = [](const Tensor& x) {
+    Tensor spoilt = x.clone();
+    for (std::int64_t i = 0; i < x.elements(); ++i)
+      if (const std::int64_t key = i / 6 % 130; key < 32 || key >= 96) storeElement(spoilt.view(), i, NAN);
+    return spoilt;
+  };
+  const Tensor q = floats(random, {1, 2, 9, 6}, -1, 1), dy = floats(random, {1, 2, 9, 6}, -1, 1);
+  Tensor mask = paddedKeys(130, 40, 90);
+  const Tensor one(DType::kBool, {1, 1, 1, 130});
+  std::copy_n(static_cast<const std::uint8_t*>(mask.data()), 130, static_cast<std::uint8_t*>(one.data()));
+  const std::vector<std::pair<DType, Dims>> results{{DType::kF32, {1, 2, 9, 6}}, {DType::kF32, {1, 2, 9, 2}}};
+  const auto found = [&](const char* op, Operands operands) {
+    const KernelSpec spec = specOf("stepscope", op, attrs, operands);
+    const auto kernel = builtInKernels().make("cuda", spec);
+    EXPECT_TRUE(kernel.has_value());
+    auto ran = runOn(deviceNamed(kDevices[0]), **kernel, spec, operands.inputs);
+    EXPECT_TRUE(ran.has_value());
+    return std::move(*ran);
+  };
+  const std::vector<Tensor> clean = found("FusedAttention", {{q, k, v, one}, results}),
+                            spoilt = found("FusedAttention", {{q, spoil(k), spoil(v), one}, results});
+  const auto same = [](const Tensor& a, const Tensor& b) { return std::memcmp(a.data(), b.data(), a.bytes()) == 0; };
+  EXPECT_TRUE(same(clean[0], spoilt[0]));
+  EXPECT_TRUE(same(clean[1], spoilt[1]));
+  std::vector<std::pair<DType, Dims>> slopes{{DType::kF32, {1, 2, 9, 6}}};
+  slopes.resize(3, {DType::kF32, {1, 2, 130, 6}});
+  const std::vector<Tensor> wanted = found("FusedAttentionGrad", {{dy, clean[1], q, k, v, one}, slopes}),
+                            got = found("FusedAttentionGrad", {{dy, clean[1], q, spoil(k), spoil(v), one}, slopes});
+  for (std::size_t o = 0; o < 3; ++o) EXPECT_TRUE(same(wanted[o], got[o])) << o;
 }
 
 // What an If leaves: the branch that was computed, of elements of every size.

@@ -9,11 +9,6 @@
 #include "kernels/dropout_threshold.h"
 
 namespace stepscope::cpu::attention {
-namespace {
-
-constexpr float kDropped = -1e30F;  // a mask at or below it leaves exactly nothing of a score
-
-}  // namespace
 
 dnnl_status_t multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Operand a, Operand b, float beta,
                        Strided<float> c) {
@@ -78,14 +73,14 @@ Result<std::span<const std::int64_t>> AttentionPlan::countRows(const KernelCall&
 
 Range AttentionPlan::columns(const TensorView* mask, std::int64_t head, Range tile) const {
   const Range all{0, s_.n()};
-  if (mask_ == DType::kUndefined || s_.maskColumn != 1 || (mask_ == DType::kBool && s_.fill > kDropped)) return all;
+  if (mask_ == DType::kUndefined || s_.maskColumn != 1 || (mask_ == DType::kBool && s_.fill > kDroppedScore)) return all;
   Range kept{s_.n(), 0};
   const std::int64_t rows = s_.maskRow == 0 ? 1 : tile.size();
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::int64_t at = s_.maskOffset(head) + (tile.begin + i) * s_.maskRow;
     const auto keeps = [&](std::int64_t j) {
       return mask_ == DType::kBool ? (static_cast<const std::uint8_t*>(mask->data)[at + j] != 0) != s_.invert
-                                   : !(static_cast<const float*>(mask->data)[at + j] <= kDropped);
+                                   : !(static_cast<const float*>(mask->data)[at + j] <= kDroppedScore);
     };
     std::int64_t first = 0, last = s_.n();
     while (last > 0 && !keeps(last - 1)) --last;
