@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/command.h"
+#include "app/cli/op_list_file.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/save_graphs.h"
@@ -12,18 +13,20 @@ namespace stepscope::cli {
 
 Command buildCommand() {
   struct Arguments {
-    std::string model, saveGraphs;
+    std::string model, saveGraphs, ops;
     bool json = false, recompute = false;
     SharedOptions shared;
   };
   auto a = std::make_shared<Arguments>();
-  Command command{"build",
-                  "build the training step, phases load to bind; print the phase table",
-                  {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
-                   {"--recompute", &a->recompute,
-                    "judge what may be computed again: what each pattern saves and costs, and what budgets give"},
-                   {"--save-graphs", &a->saveGraphs, "write the graph after each phase as .onnx into this folder", "DIR"},
-                   {"--json", &a->json, "one JSON object per line"}}};
+  Command command{
+      "build",
+      "build the training step, phases load to bind; print the phase table",
+      {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
+       {"--recompute", &a->recompute,
+        "judge what may be computed again: what each pattern saves and costs, and what budgets give"},
+       {"--save-graphs", &a->saveGraphs, "write the graph after each phase as .onnx into this folder", "DIR"},
+       {"--ops", &a->ops, "add the ops of this build to a list, for a small build of the programs (SS_OPS)", "FILE"},
+       {"--json", &a->json, "one JSON object per line"}}};
   a->shared.addTo(command);
   command.run = [a] {
     const Output output(a->json);
@@ -38,6 +41,8 @@ Command buildCommand() {
     if (!a->saveGraphs.empty())
       if (Status saved = saveGraphs(**session, a->saveGraphs); !saved) return report(saved.error());
     if (!built) return report(built.error());
+    if (!a->ops.empty())
+      if (Status listed = listOps(**session, a->ops); !listed) return report(listed.error());
     if (a->recompute) {
       const auto judged = (*session)->lab().recompute(std::nullopt);
       if (!judged) return report(judged.error());

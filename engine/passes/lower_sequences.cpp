@@ -25,10 +25,7 @@ class Lowering {
   Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
   Status run() {
-    for (const ValueId in : graph_.inputs())
-      if (graph_.value(in).type.kind != ValueKind::kTensor)
-        return unsupported(fmt::format("graph input '{}': type {}; expected a tensor", graph_.value(in).name,
-                                       graph_.value(in).type.text()));
+    SS_TRY(openInputs());
     std::vector<NodeId> order;
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
@@ -39,10 +36,7 @@ class Lowering {
       order.push_back(id);
       order.insert(order.end(), after_.begin(), after_.end());
     }
-    for (const ValueId out : graph_.outputs())
-      if (out && elements_.contains(out))
-        return unsupported(
-            fmt::format("graph output '{}': a sequence or optional; expected a tensor", graph_.value(out).name));
+    SS_TRY(openOutputs(order));
     if (context_.result.matches == 0) return {};
     graph_.setOrder(std::move(order));
     graph_.removeNodes(removed_);
@@ -53,6 +47,80 @@ class Lowering {
  private:
   const Node& node() const { return graph_.node(node_); }
   tl::unexpected<Error> refuse(std::string message) const { return unsupported(node().label() + ": " + std::move(message)); }
+
+  // --- what the graph takes and gives
+
+  // An optional that is fed is there; a sequence has the elements that are read of it. Their tensors are inputs in its
+  // place.
+  Status openInputs() {
+    std::vector<ValueId> inputs;
+    for (const ValueId in : std::vector<ValueId>(graph_.inputs())) {
+      const ValueType type = graph_.value(in).type;
+      if (type.kind == ValueKind::kTensor) {
+        inputs.push_back(in);
+        continue;
+      }
+      Elements elements{{}, type.kind == ValueKind::kOptional, false};
+      elements.isSequence = type.kind == ValueKind::kSequence || type.optionalOfSequence;
+      std::size_t count = 1;
+      if (elements.isSequence) {
+        SS_ASSIGN(count, elementsRead(in));
+      }
+      const std::string name = graph_.value(in).name;
+      graph_.renameValue(in, name + ".whole");
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::string element = elements.isSequence ? fmt::format("{}.{}", name, i) : name;
+        elements.values.push_back(graph_.addValue(element, {.dtype = type.dtype, .shape = type.shape}, ValueRole::kInput));
+      }
+      inputs.insert(inputs.end(), elements.values.begin(), elements.values.end());
+      elements_[in] = std::move(elements);
+      replaced_.push_back(in);
+      context_.match();
+    }
+    graph_.mutableInputs() = std::move(inputs);
+    return {};
+  }
+
+  // How many elements of a sequence that is fed somebody reads: one more than the largest position.
+  Result<std::size_t> elementsRead(ValueId in) const {
+    std::size_t count = 0;
+    for (const NodeId id : graph_.order()) {
+      const Node& reader = graph_.node(id);
+      if (std::ranges::find(reader.inputs, in) == reader.inputs.end()) continue;
+      const auto at =
+          reader.domain.empty() && reader.op == "SequenceAt" ? context_.inference.integers(reader.input(1)) : std::nullopt;
+      if (!at || at->size() != 1 || at->front() < 0 || at->front() >= kMostElements)
+        return unsupported(
+            fmt::format("graph input '{}': type {}, read by {}, so how many elements it has is open; expected "
+                        "SequenceAt with constant positions from 0",
+                        graph_.value(in).name, graph_.value(in).type.text(), reader.label()));
+      count = std::max(count, static_cast<std::size_t>(at->front()) + 1);
+    }
+    return count;
+  }
+
+  // The tensors of a sequence are outputs in its place, named as those of an input.
+  Status openOutputs(std::vector<NodeId>& order) {
+    std::vector<ValueId> outputs;
+    for (const ValueId out : graph_.outputs()) {
+      const auto it = elements_.find(out);
+      if (!out || it == elements_.end()) {
+        outputs.push_back(out);
+        continue;
+      }
+      const std::string name = graph_.value(out).name;
+      for (std::size_t i = 0; i < it->second.values.size(); ++i) {
+        const std::string element =
+            it->second.isSequence || !it->second.isOptional ? fmt::format("{}.{}", name, i) : name + ".value";
+        const NodeId named = graph_.addNode(element, "", "Identity", {it->second.values[i]}, {element});
+        graph_.mutableNode(named).sinceVersion = kInternalOpset;
+        order.push_back(named);
+        outputs.push_back(graph_.node(named).output(0));
+      }
+    }
+    graph_.mutableOutputs() = std::move(outputs);
+    return {};
+  }
 
   Status lower() {
     const std::string op = node().domain.empty() ? node().op : "";

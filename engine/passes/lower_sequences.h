@@ -5,8 +5,10 @@
 //
 // Runs after a first `infer`, which tells the sizes of parts and the positions, and before the second one; after lower_if,
 // so a sequence that leaves an If is a Select per element. Nodes that stay keep their ids and the names of their outputs.
-// Errors: kUnsupported with the node and the reason where a length or position is not a known number, where another op reads
-// a sequence, or where the graph takes or gives one; kInvalidArgument for a position outside the sequence.
+// What the graph takes and gives: an optional input is one that is fed, under its name; a sequence input xs becomes the
+// inputs xs.0, xs.1 … that are read of it, a sequence output the outputs ys.0, ys.1 …. Errors: kUnsupported with the node
+// and the reason where a length or position is not a known number, or where another op reads a sequence; kInvalidArgument
+// for a position outside the sequence.
 #pragma once
 
 #include "engine/passes/pass.h"

@@ -70,6 +70,35 @@ TEST(Sequences, OfUnknownElementsAreNotMapped) {
   EXPECT_NE(step.error().message.find("SequenceMap 'map'"), std::string::npos) << step.error().message;
 }
 
+std::string tensorType(const char* around) {
+  return std::string("type { ") + around +
+         " { elem_type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } } ";
+}
+
+// What a graph takes as a sequence is an input for each element that it reads; an optional one is there.
+TEST(Sequences, ThatAreFedAreAnInputForEachElement) {
+  const std::string graph = "input { name: \"xs\" " + tensorType("sequence_type") + "} input { name: \"maybe\" " +
+                            tensorType("optional_type") + "} " + floats("w", {2}, {3, 5}) + ints("two", {}, {2}) +
+                            ints("zero", {}, {0}) + node("SequenceAt", "xs two", "x") + node("SequenceAt", "xs zero", "y") +
+                            node("OptionalGetElement", "maybe", "z") + node("Mul", "x w", "p") + node("Mul", "y z", "q") +
+                            node("Add", "p q", "r") + sumOf("r");
+  const auto step = smallStep(graph, 17, {"w"}, {1, {}, {"xs.0", "xs.2", "maybe"}});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  const Numbers &y = step->values.at("xs.0"), &x = step->values.at("xs.2"), &z = step->values.at("maybe");
+  EXPECT_NEAR(step->loss, 3 * x[0] + 5 * x[1] + y[0] * z[0] + y[1] * z[1], 1e-5);
+  EXPECT_EQ(step->gradients.at("w"), x);
+}
+
+TEST(Sequences, ThatAreFedHaveAKnownLength) {
+  const std::string graph = "input { name: \"xs\" " + tensorType("sequence_type") + "} " + floats("w", {1}, {3}) +
+                            node("ConcatFromSequence", "xs", "x", attribute("axis", 0)) + node("Mul", "x w", "p") +
+                            sumOf("p");
+  const auto step = smallStep(graph, 17, {"w"});
+  ASSERT_FALSE(step.has_value());
+  EXPECT_NE(step.error().message.find("'xs': type sequence(float32[2]), read by ConcatFromSequence"), std::string::npos)
+      << step.error().message;
+}
+
 // Quantisers of other tools write a scale of one element beside a scalar zero point.
 TEST(Quantisation, TakesAScaleOfOneElementBesideAScalarZeroPoint) {
   const std::string zero = "initializer { name: \"zero\" data_type: 3 int32_data: 1 } ";
