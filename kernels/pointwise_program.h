@@ -3,6 +3,8 @@
 //   steps = {"Mul 0 1", "Add 3 2", "Tanh 4"}      with three inputs: 3 is the first step's result, 4 the second's; the last
 //   is the output
 //
+// Attributes view0, view1 … pick what the chain sees of its inputs (kernels/strided_view.h); without one it sees all of it.
+//
 // Operands may be float32, float16 and bfloat16 beside one another; steps compute in float32, and the last result is rounded
 // to the type of the output. ToFloat16 and ToBFloat16 round a number in between, so that a chain has the bits of its nodes.
 #pragma once

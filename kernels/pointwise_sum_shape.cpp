@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/strided_view.h"
+
 namespace stepscope {
 
 Result<PointwiseSumShape> pointwiseSumShape(const KernelSpec& spec) {
   PointwiseSumShape shape;
-  for (const OperandSpec& input : spec.inputs) {
-    SS_ASSIGN(shape.dims, broadcastDims(shape.dims, input.dims));
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    SS_ASSIGN(const StridedView seen, seenOperand(spec.domain, spec.op, i, spec.inputs[i].dims, spec.attrs));
+    SS_ASSIGN(shape.dims, broadcastDims(shape.dims, seen.dims));
   }
   shape.mean = spec.attrs.integer("mean", 0) != 0;
   if (shape.dims.size() > 63)

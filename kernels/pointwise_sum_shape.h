@@ -1,6 +1,7 @@
 // What stepscope.PointwiseSum computes: the chain of attribute `steps` (pointwise_program.h) over the extents that its
-// inputs broadcast to, summed along `axes` of them; the mean where `mean` is 1. The result has the extents of attribute
-// `shape`, which are those that stay, with axes of one element wherever they are wanted.
+// inputs, or what it sees of them (strided_view.h), broadcast to, summed along `axes` of them; the mean where `mean` is 1.
+// The result has the extents of attribute `shape`, which are those that stay, with axes of one element wherever they are
+// wanted.
 //
 //   y[j] = sum_i chain(x0[i, j], x1[i, j] …)
 #pragma once

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/converted_kernel.h"
+#include "kernels/strided_view.h"
 #include "kernels/threads.h"
 
 namespace stepscope {
@@ -215,6 +216,8 @@ std::optional<SlabCut> slabCutOf(const KernelSpec& spec, IndependentParts parts)
   for (const auto* operands : {&spec.inputs, &spec.outputs})
     for (const OperandSpec& operand : *operands)
       if (operand.dynamic || operand.layout != Layout::kPlain || !broadcastsTo(operand, y)) return std::nullopt;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i)
+    if (seesView(spec.domain, spec.op, i, spec.attrs)) return std::nullopt;
   // Outputs are written once: none is repeated along a cut axis.
   std::int64_t limit = rank;
   if (parts == IndependentParts::kRows) {

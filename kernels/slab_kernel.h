@@ -19,7 +19,7 @@ struct SlabCut {
 };
 
 // The cut whose slabs have about 8192 elements. Nothing when the op cannot be cut: a scalar, an operand that does not
-// broadcast to output 0, or rows that are not the last axes.
+// broadcast to output 0 or is seen through a view, or rows that are not the last axes.
 std::optional<SlabCut> slabCutOf(const KernelSpec& spec, IndependentParts parts);
 
 // Finds the kernel of a spec on one device.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace stepscope {
 
@@ -100,11 +101,27 @@ std::string StridedView::text() const {
 
 std::string_view viewAttributeOf(std::string_view domain, std::string_view op, std::size_t input) {
   constexpr std::string_view kProduct[] = {"viewA", "viewB"}, kAttention[] = {"viewQ", "viewK", "viewV"};
+  constexpr std::string_view kChain[] = {"view0",  "view1",  "view2",  "view3",  "view4",  "view5",  "view6",  "view7",
+                                         "view8",  "view9",  "view10", "view11", "view12", "view13", "view14", "view15",
+                                         "view16", "view17", "view18", "view19", "view20", "view21", "view22", "view23"};
   if (domain != "stepscope") return {};
+  if (op == "Pointwise" || op == "PointwiseSum" || op == "Join")
+    return input < std::size(kChain) ? kChain[input] : std::string_view();
   if (op == "Product" || op == "EpilogueProduct") return input < 2 ? kProduct[input] : std::string_view();
   if (op == "FusedAttention") return input < 3 ? kAttention[input] : std::string_view();
   if (op == "FusedAttentionGrad") return input >= 2 && input < 5 ? kAttention[input - 2] : std::string_view();
   return {};
+}
+
+bool seesView(std::string_view domain, std::string_view op, std::size_t input, const Attributes& attrs) {
+  const std::string_view name = viewAttributeOf(domain, op, input);
+  return !name.empty() && attrs.has(name);
+}
+
+Result<StridedView> seenOperand(std::string_view domain, std::string_view op, std::size_t input, const Dims& dims,
+                                const Attributes& attrs) {
+  if (!seesView(domain, op, input, attrs)) return StridedView::whole(dims);
+  return StridedView::of(dims, attrs, viewAttributeOf(domain, op, input));
 }
 
 }  // namespace stepscope

@@ -42,7 +42,16 @@ struct StridedView {
 };
 
 // The attribute that says what an op's operand sees; empty where kernels of the op take no view of that input: Product,
-// FusedAttention and FusedAttentionGrad of domain "stepscope" take them of their matrices.
+// FusedAttention and FusedAttentionGrad of domain "stepscope" take them of their matrices, Pointwise, PointwiseSum and
+// Join of their first 24 operands.
 std::string_view viewAttributeOf(std::string_view domain, std::string_view op, std::size_t input);
+
+// Whether an operand of an op with these attributes is seen through a view.
+bool seesView(std::string_view domain, std::string_view op, std::size_t input, const Attributes& attrs);
+
+// What the operand, a tensor of these extents, is to the op: all of it or the part that it sees. Errors: those of
+// StridedView::of.
+Result<StridedView> seenOperand(std::string_view domain, std::string_view op, std::size_t input, const Dims& dims,
+                                const Attributes& attrs);
 
 }  // namespace stepscope

@@ -27,8 +27,7 @@ std::string viewsText(const KernelSpec& spec) {
   std::string inputs;
   int count = 0;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    const std::string_view name = viewAttributeOf(spec.domain, spec.op, i);
-    if (name.empty() || !spec.attrs.has(name)) continue;
+    if (!seesView(spec.domain, spec.op, i, spec.attrs)) continue;
     inputs += fmt::format("{}{}", count++ > 0 ? ", " : "", i);
   }
   if (count == 0) return {};

@@ -272,7 +272,7 @@ void advise(const LedgerSubject& subject, Ledger& ledger) {
   else if (isOff("pass.assign_layouts"))
     add("layout", "keep what lies between convolutions in their layout", "pass.assign_layouts", "on", layouts);
   if (isOff("pass.strided_views"))
-    add("copy", "let products and attention read parts where they lie", "pass.strided_views", "on",
+    add("copy", "let products, attention, chains and Concat read parts where they lie", "pass.strided_views", "on",
         timeOf(ledger, [](const LedgerLine& line) { return line.op == "Split" || line.op == "Slice" ? 1.0 : 0.0; }));
   const LedgerLine total = ledger.total();
   add("gaps", "a larger batch: the host's work between kernels stays as it is", "", "",

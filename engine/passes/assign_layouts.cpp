@@ -8,6 +8,7 @@
 
 #include "engine/ops/op_def.h"
 #include "kernels/channel_vector.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
@@ -111,7 +112,7 @@ class LayoutAssigner {
   }
 
   bool flexible(const Node& node, const OpDef& op, bool input, std::size_t i) const {
-    if (!maskHas(input ? op.layout.inputs : op.layout.outputs, i)) return false;
+    if (!maskHas(input ? op.layout.inputs : op.layout.outputs, i) || seesViews(node)) return false;
     if (!op.layout.elementwise) return op.layout.gains ? groupsFit(node) : keepsChannels(node, op);
     const auto out = dimsOf(node.output(0)), mine = dimsOf(input ? node.inputs[i] : node.outputs[i]);
     if (!out || !mine || *mine != *out) return false;
@@ -120,6 +121,12 @@ class LayoutAssigner {
       const auto dims = id ? dimsOf(id) : out;
       return dims && (*dims == *out || elementCount(*dims) == 1 || (takesVectors(op, id) && isChannelVector(*dims, *out)));
     });
+  }
+  // Strides of views are those of plain memory.
+  static bool seesViews(const Node& node) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (seesView(node.domain, node.op, i, node.attrs)) return true;
+    return false;
   }
   // Whether the fast kernel reads one element per channel next to nChw16c.
   bool takesVectors(const OpDef& op, ValueId operand) const {

@@ -233,10 +233,7 @@ class Fuser : RewriteWalk {
       gone_.push_back(member.id);
     }
     Attributes attributes{{"steps", program.text()}};
-    const DType type = typeOf(graph_.node(group.sink).output(0));
-    if (std::ranges::any_of(inputs, [&](ValueId in) { return typeOf(in) != DType::kBool && typeOf(in) != type; }) ||
-        std::ranges::all_of(inputs, [&](ValueId in) { return typeOf(in) == DType::kBool; }))
-      attributes.set("output_type", static_cast<std::int64_t>(type));
+    setChainType(graph_, inputs, typeOf(graph_.node(group.sink).output(0)), attributes);
     if (group.sum) {
       attributes.set("axes", group.sum->axes);
       attributes.set("shape", dimsOf(graph_.node(group.sink).output(0)));

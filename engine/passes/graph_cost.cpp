@@ -66,11 +66,10 @@ class Meter {
   }
 
   void findView(const Node& node, std::size_t i) {
-    const std::string_view name = viewAttributeOf(node.domain, node.op, i);
-    if (name.empty() || !node.attrs.has(name)) return;
+    if (!seesView(node.domain, node.op, i, node.attrs)) return;
     Operand& operand = inputs_[i];
     const std::int64_t count = elementCount(operand.dims);
-    const auto view = StridedView::of(operand.dims, node.attrs, name);
+    const auto view = seenOperand(node.domain, node.op, i, operand.dims, node.attrs);
     if (view && count > 0) operand.seen = operand.bytes / count * elementCount(view->dims);
   }
 

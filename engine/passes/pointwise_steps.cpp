@@ -126,4 +126,36 @@ std::optional<NodeSteps> stepsOf(const Graph& graph, const Node& node) {
   return StepWriter(graph, node).write();
 }
 
+void setChainType(const Graph& graph, const std::vector<ValueId>& inputs, DType result, Attributes& attrs) {
+  const auto typeOf = [&](ValueId in) { return graph.value(in).type.dtype; };
+  if (std::ranges::any_of(inputs, [&](ValueId in) { return typeOf(in) != DType::kBool && typeOf(in) != result; }) ||
+      std::ranges::all_of(inputs, [&](ValueId in) { return typeOf(in) == DType::kBool; }))
+    attrs.set("output_type", static_cast<std::int64_t>(result));
+}
+
+void becomeChain(Graph& graph, NodeId id, const NodeSteps& steps) {
+  std::vector<ValueId> inputs = graph.node(id).inputs;
+  const std::size_t own = inputs.size();
+  for (const float constant : steps.constants)
+    inputs.push_back(graph.addConstant("step", Tensor::scalar(DType::kF32, static_cast<double>(constant))));
+  PointwiseProgram program{inputs.size(), steps.steps};
+  for (PointwiseStep& step : program.steps)
+    for (std::size_t k = 0; k < infoOf(step.op).arity; ++k) {
+      std::size_t& operand = step.operands[k];
+      if (operand >= NodeSteps::kResults)
+        operand += inputs.size() - NodeSteps::kResults;
+      else if (operand >= NodeSteps::kConstants)
+        operand += own - NodeSteps::kConstants;
+    }
+  Attributes attributes{{"steps", program.text()}};
+  setChainType(graph, inputs, graph.value(graph.node(id).output(0)).type.dtype, attributes);
+  Node& node = graph.mutableNode(id);
+  node.domain = kInternalDomain;
+  node.op = "Pointwise";
+  node.inputs = std::move(inputs);
+  node.attrs = std::move(attributes);
+  node.provenance.pass = graph.pass();
+  graph.logChange(id);
+}
+
 }  // namespace stepscope

@@ -21,4 +21,11 @@ struct NodeSteps {
 // where a step wants a mask, bool. A result of a low type is not rounded by them.
 std::optional<NodeSteps> stepsOf(const Graph& graph, const Node& node);
 
+// Makes a node of these steps, whose inputs are all there, a Pointwise by itself: inputs keep their numbers, constants come
+// behind them.
+void becomeChain(Graph& graph, NodeId node, const NodeSteps& steps);
+
+// Attribute output_type of a chain that makes `result` of `inputs`, where their types do not say it.
+void setChainType(const Graph& graph, const std::vector<ValueId>& inputs, DType result, Attributes& attrs);
+
 }  // namespace stepscope

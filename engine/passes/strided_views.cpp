@@ -8,9 +8,11 @@
 #include <unordered_set>
 
 #include "engine/ops/op_def.h"
+#include "engine/passes/pointwise_steps.h"
 #include "engine/passes/product_node.h"
 #include "engine/passes/rewrite_walk.h"
 #include "kernels/attention_shape.h"
+#include "kernels/layout.h"
 #include "kernels/strided_view.h"
 
 namespace stepscope {
@@ -37,11 +39,35 @@ struct Walk {
 bool isAttention(const Node& node) {
   return node.domain == kInternalDomain && (node.op == "FusedAttention" || node.op == "FusedAttentionGrad");
 }
+bool isJoin(const Node& node) { return isOp(node, "Concat") || (node.domain == kInternalDomain && node.op == "Join"); }
+bool isChain(const Node& node) {
+  return node.domain == kInternalDomain && (node.op == "Pointwise" || node.op == "PointwiseSum");
+}
 bool moves(const Node& node) { return isOp(node, "Slice") || isOp(node, "Split") || isOp(node, "Transpose"); }
+
+// Below this a kernel spends more on finding the elements than a copy costs (tests/bench/RESULTS.md).
+constexpr std::int64_t kLeastNeighbours = 8;
+constexpr std::size_t kMostViewAxes = 8;  // of kernels on a GPU
+
+// How many elements of a view follow one another in memory along its last axes.
+std::int64_t neighboursOf(const StridedView& view) {
+  std::int64_t run = 1;
+  for (std::size_t i = view.dims.size(); i-- > 0;) {
+    if (view.dims[i] == 1) continue;
+    if (view.strides[i] != run) break;
+    run *= view.dims[i];
+  }
+  return run;
+}
 
 class Viewer : RewriteWalk {
  public:
-  using RewriteWalk::RewriteWalk;
+  Viewer(Graph& graph, PassContext& context) : RewriteWalk(graph, context) {
+    convolves_ = std::ranges::any_of(graph.order(), [&](NodeId id) {
+      const OpDef* op = context.inference.ops().find(graph.node(id));
+      return op && op->layout.gains;
+    });
+  }
 
   Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
@@ -164,8 +190,20 @@ class Viewer : RewriteWalk {
 
   // Whether the op takes a view of that input.
   bool sees(const Node& reader, std::size_t input) const {
-    if (isAttention(reader)) return !viewAttributeOf(reader.domain, reader.op, input).empty();
-    return input < 2 && readProduct(graph_, reader).has_value();
+    if (isAttention(reader) || isChain(reader)) return !viewAttributeOf(reader.domain, reader.op, input).empty();
+    if (isJoin(reader))
+      return reader.phase != Phase::kOptimizer && reader.inputs.size() <= kMostPointwiseInputs &&
+             std::ranges::all_of(reader.inputs, [&](ValueId in) { return in && dimsOf(in); });
+    return (input < 2 && readProduct(graph_, reader).has_value()) || loneSteps(reader);
+  }
+
+  // Of an elementwise node by itself that can become a chain; nothing for others.
+  std::optional<NodeSteps> loneSteps(const Node& node) const {
+    if (node.phase == Phase::kOptimizer || node.outputs.size() != 1 || !dimsOf(node.output(0))) return std::nullopt;
+    if (!std::ranges::all_of(node.inputs, [&](ValueId in) { return in && dimsOf(in); })) return std::nullopt;
+    auto steps = stepsOf(graph_, node);
+    if (!steps || steps->steps.empty() || graph_.value(node.output(0)).type.dtype == DType::kBool) return std::nullopt;
+    return node.inputs.size() + steps->constants.size() > kMostPointwiseInputs ? std::nullopt : steps;
   }
 
   void addLeaf(const Node& reader, std::size_t input, const StridedView& view, Walk& walk) const {
@@ -174,8 +212,13 @@ class Viewer : RewriteWalk {
       return;
     }
     walk.near = true;
-    std::string why = isAttention(reader) ? attentionRefusal(reader, input, view)
-                                          : productRefusal(reader, *readProduct(graph_, reader), input, view);
+    std::string why;
+    if (isAttention(reader))
+      why = attentionRefusal(reader, input, view);
+    else if (const auto product = input < 2 ? readProduct(graph_, reader) : std::nullopt)
+      why = productRefusal(reader, *product, input, view);
+    else
+      why = isJoin(reader) ? joinRefusal(reader, input, view) : chainRefusal(reader, input, view);
     if (!why.empty()) walk.refuse(fmt::format("{}: {}", reader.label(), why));
     walk.leaves.push_back({reader.id, input, view});
   }
@@ -198,22 +241,17 @@ class Viewer : RewriteWalk {
     const auto side = [](std::int64_t row, std::int64_t column) { return column == 1 ? 0 : row == 1 ? 1 : 2; };
     if (side(a.aRow, a.aColumn) != side(b.aRow, b.aColumn) || side(a.bRow, a.bColumn) != side(b.bRow, b.bColumn))
       return "rows or columns would have no neighbouring elements, or others";
-    return context_.target.device == "cpu" ? otherRoutine(a, b, graph_.value(operand).type.dtype) : std::string();
+    return context_.target.device == "cpu" ? otherRoutine(a, b) : std::string();
   }
 
   // The CPU's library picks its routine by the strides, and the bits follow (kernels/cpu/linear/matmul.h). Empty where it
-  // stays: sgemm takes batches of rows wherever they lie, the matmul primitive those of one batch axis.
-  static std::string otherRoutine(const MatMulShape& whole, const MatMulShape& part, DType dtype) {
+  // stays: sgemm and the matmul primitive take batches of rows or columns wherever they lie.
+  static std::string otherRoutine(const MatMulShape& whole, const MatMulShape& part) {
     const auto strides = [](const MatMulShape& s) {
       return std::tuple(s.aStrides, s.bStrides, s.aRow, s.aColumn, s.bRow, s.bColumn);
     };
-    if (strides(whole) == strides(part)) return {};
-    if (part.batches() == 1) return "rows of its one matrix would lie apart, and another routine would compute it";
-    const auto axes = std::ranges::count_if(part.batch, [](std::int64_t extent) { return extent != 1; });
-    const bool byColumns = part.yColumn == 1 ? part.bColumn != 1 : part.aRow != 1;
-    if (axes > 1 && (byColumns || dtype == DType::kBF16))
-      return "its batches would lie apart, and a slower routine would compute them";
-    return {};
+    if (part.batches() > 1 || strides(whole) == strides(part)) return {};
+    return "rows of its one matrix would lie apart, and another routine would compute it";
   }
 
   std::optional<StridedView> seenBy(ValueId id, const Dims& numbers) const {
@@ -239,6 +277,30 @@ class Viewer : RewriteWalk {
     if (!(column == 1 && row >= seen.dims[rank - 1]) && !(row == 1 && column >= seen.dims[rank - 2]))
       return "rows would have no neighbouring elements";
     return {};
+  }
+
+  // Of whatever moves or computes elements one by one.
+  std::string joinRefusal(const Node& node, std::size_t input, const StridedView& view) const {
+    const DType dtype = graph_.value(node.input(input)).type.dtype;
+    if (seesView(node.domain, node.op, input, node.attrs)) return "it sees a part of its operand already";
+    if (dtype == DType::kString) return "text is not moved by memory copies";
+    if (convolves_ && layoutRefusal(dtype, view.dims).empty())
+      return "beside convolutions its operands may lie in another layout";
+    if (elementCount(view.dims) == 0) return "it has no elements";
+    return view.dims.size() > kMostViewAxes ? fmt::format("{} axes", view.dims.size()) : std::string();
+  }
+
+  std::string chainRefusal(const Node& node, std::size_t input, const StridedView& view) const {
+    const auto plain = [&](ValueId id) {
+      const DType dtype = graph_.value(id).type.dtype;
+      return dtype == DType::kF32 || dtype == DType::kBool;
+    };
+    if (context_.target.device == "cpu" && !(std::ranges::all_of(node.inputs, plain) && plain(node.output(0))))
+      return "operands in low types are converted where they lie side by side";
+    if (std::string why = joinRefusal(node, input, view); !why.empty()) return why;
+    const std::int64_t run = neighboursOf(view);
+    if (run == elementCount(view.dims) || run >= kLeastNeighbours) return {};
+    return fmt::format("{} neighbouring elements; expected {} or more", run, kLeastNeighbours);
   }
 
   // The last node that reads the memory of a value, nodes that go aside; past the end where it is kept.
@@ -275,14 +337,22 @@ class Viewer : RewriteWalk {
 
   void write(const Leaf& leaf, ValueId base) {
     const Dims numbers = leaf.view.attribute();
-    if (!isAttention(graph_.node(leaf.node))) {
-      auto product = readProduct(graph_, graph_.node(leaf.node));
+    const Node& reader = graph_.node(leaf.node);
+    auto product = leaf.input < 2 && !isAttention(reader) ? readProduct(graph_, reader) : std::nullopt;
+    if (product) {
       (leaf.input == 0 ? product->a : product->b) = base;
       (leaf.input == 0 ? product->viewA : product->viewB) = numbers;
       writeProduct(graph_, leaf.node, Node(graph_.node(leaf.node)), *product);
       return;
     }
+    if (!isAttention(reader) && !isChain(reader) && !isJoin(reader)) becomeChain(graph_, leaf.node, *loneSteps(reader));
     Node& node = graph_.mutableNode(leaf.node);
+    if (isOp(node, "Concat")) {
+      node.attrs.set("axis",
+                     *normalizeAxis(node.attrs.integer("axis", 0), static_cast<std::int64_t>(leaf.view.dims.size())));
+      node.domain = kInternalDomain;
+      node.op = "Join";
+    }
     node.attrs.set(std::string(viewAttributeOf(node.domain, node.op, leaf.input)), numbers);
     node.inputs[leaf.input] = base;
     node.provenance.pass = graph_.pass();
@@ -290,6 +360,7 @@ class Viewer : RewriteWalk {
   }
 
   std::unordered_set<NodeId> gone_;
+  bool convolves_ = false;  // the graph does
 };
 
 }  // namespace

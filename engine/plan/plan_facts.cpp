@@ -31,12 +31,9 @@ std::optional<std::int64_t> bytesOfViews(const ExecutionPlan& plan, const Instru
   bool any = false;
   for (std::size_t k = 0; k < instruction.inputs.size() && k < spec.inputs.size(); ++k) {
     if (instruction.inputs[k] != buffer) continue;
-    const std::string_view name = viewAttributeOf(spec.domain, spec.op, k);
-    const bool seen = !name.empty() && spec.attrs.has(name);
-    const auto view =
-        seen ? StridedView::of(spec.inputs[k].dims, spec.attrs, name) : StridedView::whole(spec.inputs[k].dims);
+    const auto view = seenOperand(spec.domain, spec.op, k, spec.inputs[k].dims, spec.attrs);
     if (!view) return all;
-    any |= seen;
+    any |= seesView(spec.domain, spec.op, k, spec.attrs);
     bytes += elementCount(view->dims) * static_cast<std::int64_t>(dtypeSize(spec.inputs[k].dtype));
   }
   return any ? std::optional(std::min(bytes, all)) : std::nullopt;

@@ -10,6 +10,7 @@
 #include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
 #include "engine/plan/order_instructions.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
@@ -83,6 +84,11 @@ class Sharer {
       if (other != k && instruction.inputs[other] >= 0 && instruction.inputs[other] != input &&
           plan_.root(instruction.inputs[other]) == root)
         return fmt::format("input {} is the same memory seen with other extents", other);
+    const KernelSpec& spec = instruction.spec();
+    for (std::size_t other = 0; other < instruction.inputs.size(); ++other)
+      if (instruction.inputs[other] >= 0 && plan_.root(instruction.inputs[other]) == root &&
+          seesView(spec.domain, spec.op, other, spec.attrs))
+        return fmt::format("input {} sees elements of it at other places than they are written", other);
     // The memory of a value of one branch of If must not be handed to a node that runs under other conditions.
     const NodeId producer = graph_.value(in.value).producer;
     if (producer && graph_.node(producer).predicates != graph_.node(instruction.node).predicates)

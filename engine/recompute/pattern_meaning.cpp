@@ -36,6 +36,7 @@ std::vector<std::string_view> meaningOf(std::string_view op) {
       {"BatchedMatMul", {"MatMul"}},
       {"Gemm", {"MatMul"}},
       {"ConcatTraining", {"Concat"}},
+      {"Join", {"Concat"}},
   };
   if (isView(op)) return {};
   const auto found = meanings.find(op);

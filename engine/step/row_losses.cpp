@@ -11,6 +11,7 @@
 #include "engine/ops/op_def.h"
 #include "engine/snapshot/utf8.h"
 #include "kernels/kernel.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
@@ -168,9 +169,12 @@ Result<Tensor> elementsOf(const Graph& graph, const Node& sum, const std::functi
     if (const AttrValue* value = sum.attrs.find(name)) spec.attrs.set(name, *value);
   std::vector<TensorView> operands;
   Dims dims;
-  for (const ValueId in : sum.inputs) {
-    SS_ASSIGN(operands.emplace_back(), read(in));
-    SS_ASSIGN(dims, broadcastDims(dims, operands.back().dims));
+  for (std::size_t i = 0; i < sum.inputs.size(); ++i) {
+    SS_ASSIGN(operands.emplace_back(), read(sum.inputs[i]));
+    SS_ASSIGN(const StridedView seen, seenOperand(sum.domain, sum.op, i, operands.back().dims, sum.attrs));
+    if (seesView(sum.domain, sum.op, i, sum.attrs))
+      spec.attrs.set(std::string(viewAttributeOf(spec.domain, spec.op, i)), seen.attribute());
+    SS_ASSIGN(dims, broadcastDims(dims, seen.dims));
     spec.inputs.push_back({operands.back().dtype, operands.back().dims, false, {}});
   }
   Tensor result(graph.value(sum.output(0)).type.dtype, dims);

@@ -14,6 +14,7 @@
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/generated_kernel.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope::cuda {
 
@@ -44,7 +45,8 @@ struct ChainInputs {
   Global<const std::uint16_t> lows[kInputs == kMostInputs ? kInputs : 1];  // bits of inputs of a low type
   InputForm forms[kInputs] = {};
   ChainType types[kInputs] = {};
-  bool walked = false;  // some input is
+  std::int64_t starts[kInputs] = {};  // of walked inputs: the first element that is seen
+  bool walked = false;                // some input is
   Walk<kInputs> walk;
 };
 
@@ -72,9 +74,10 @@ SS_DEVICE std::uint16_t roundedBits(float value, ChainType type) {
   return bits;
 }
 
-// Element `at` of input i.
+// Element `at` of input i, behind the first that is seen.
 template <int kInputs>
 SS_DEVICE float inputAt(const ChainInputs<kInputs>& in, int i, std::int64_t at) {
+  at += in.starts[i];
   if (in.types[i] == ChainType::kBool) return static_cast<std::uint8_t>(in.masks[i][at]) != 0 ? 1.0F : 0.0F;
   if constexpr (kInputs == kMostInputs)
     if (in.types[i] != ChainType::kFloat) return widenedBits(in.lows[i][at], in.types[i]);
@@ -108,32 +111,38 @@ inline std::vector<bool> masksOf(const std::vector<ChainType>& types) {
   return masks;
 }
 
-// How inputs of these extents lie beside a result of extents y. Errors: kUnsupported for some that do not broadcast, or too
-// many axes.
+// How inputs of these numbers, or what is seen of them, lie beside a result of extents y. Errors: kUnsupported for some that
+// do not broadcast, or too many axes; those of seenOperand.
 template <int kInputs>
-Result<ChainInputs<kInputs>> inputsBeside(const KernelSpec& spec, const Dims& y, std::span<const Dims> dims,
+Result<ChainInputs<kInputs>> inputsBeside(const KernelSpec& spec, const Dims& y, std::span<const std::size_t> inputs,
                                           const std::vector<ChainType>& types) {
   ChainInputs<kInputs> in;
   const std::int64_t total = elementCount(y);
   std::array<Dims, kInputs> strides;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i].size() > y.size()) return notTaken(spec, "an operand of higher rank than the result");
-    const std::int64_t count = elementCount(dims[i]);
-    in.forms[i] = count == total ? InputForm::kWhole : count == 1 ? InputForm::kScalar : InputForm::kWalked;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    SS_ASSIGN(const StridedView seen, seenOperand(spec.domain, spec.op, inputs[i], spec.inputs[inputs[i]].dims, spec.attrs));
+    const Dims& dims = seen.dims;
+    if (dims.size() > y.size()) return notTaken(spec, "an operand of higher rank than the result");
+    const std::int64_t count = elementCount(dims);
+    const bool viewed = seesView(spec.domain, spec.op, inputs[i], spec.attrs);
+    in.forms[i] = viewed           ? InputForm::kWalked
+                  : count == total ? InputForm::kWhole
+                  : count == 1     ? InputForm::kScalar
+                                   : InputForm::kWalked;
     in.types[i] = types[i];
+    in.starts[i] = seen.offset;
     in.walked = in.walked || in.forms[i] == InputForm::kWalked;
-    const std::size_t lead = y.size() - dims[i].size();
-    const Dims own = rowMajorStrides(dims[i]);
+    const std::size_t lead = y.size() - dims.size();
     strides[i].assign(y.size(), 0);
-    for (std::size_t a = 0; a < dims[i].size(); ++a) {
-      if (dims[i][a] != 1 && dims[i][a] != y[lead + a]) return notTaken(spec, "operands that do not broadcast");
-      if (dims[i][a] != 1) strides[i][lead + a] = own[a];
+    for (std::size_t a = 0; a < dims.size(); ++a) {
+      if (dims[a] != 1 && dims[a] != y[lead + a]) return notTaken(spec, "operands that do not broadcast");
+      if (dims[a] != 1) strides[i][lead + a] = seen.strides[a];
     }
   }
   if (in.walked)
     for (std::size_t a = 0; a < y.size(); ++a) {
       std::int64_t stride[kInputs] = {};
-      for (std::size_t i = 0; i < dims.size(); ++i) stride[i] = strides[i][a];
+      for (std::size_t i = 0; i < inputs.size(); ++i) stride[i] = strides[i][a];
       if (!in.walk.add(y[a], stride)) return notTaken(spec, "more than eight axes");
     }
   return in;
@@ -168,6 +177,7 @@ ChainForm formOf(const Chain& chain, const ChainInputs<kInputs>& shape, std::int
                  : shape.forms[i] == InputForm::kScalar ? Lies::kScalar
                                                         : Lies::kWalked;
     input.type = shape.types[i];
+    input.start = shape.starts[i];
     input.strides.assign(shape.walk.strides[i], shape.walk.strides[i] + shape.walk.rank);
   }
   for (int s = 0; s < chain.count; ++s) {

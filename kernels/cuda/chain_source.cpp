@@ -182,7 +182,7 @@ class Writer {
     }
     for (std::size_t i = 0; i < c_.inputs.size(); ++i) {
       if (c_.inputs[i].lies != ChainForm::Lies::kWalked) continue;
-      std::string at = "0LL";
+      std::string at = fmt::format("{}LL", c_.inputs[i].start);
       for (std::size_t a = 0; a < c_.extents.size(); ++a)
         if (c_.inputs[i].strides[a] != 0)
           at += fmt::format(" + static_cast<long long>(i{}) * {}LL", a, c_.inputs[i].strides[a]);

@@ -34,6 +34,7 @@ struct ChainForm {
     Lies lies = Lies::kAsResult;
     ChainType type = ChainType::kFloat;
     std::vector<std::int64_t> strides;  // of a walked one, by the axes of `extents`
+    std::int64_t start = 0;             // of a walked one: its first element
   };
   struct Step {
     int step = 0;                   // of step_functions.h

@@ -145,7 +145,6 @@ struct Plan {
   Dims y;
   bool maskResult = false;
   std::vector<std::size_t> inputs;  // of the spec
-  std::vector<Dims> dims;
   std::vector<ChainType> types;
 };
 
@@ -153,7 +152,7 @@ template <int kInputs, typename Y>
 Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan, Function<kInputs, Y> function,
                                        std::string name) {
   const std::int64_t total = elementCount(plan.y);
-  SS_ASSIGN(const ChainInputs<kInputs> shape, inputsBeside<kInputs>(spec, plan.y, plan.dims, plan.types));
+  SS_ASSIGN(const ChainInputs<kInputs> shape, inputsBeside<kInputs>(spec, plan.y, plan.inputs, plan.types));
   std::shared_ptr<const std::string> source;  // of a chain
   if (kInputs == kMostInputs) source = std::make_shared<const std::string>(chainSource(formOf(plan.chain, shape, total)));
   return makeLaunched(std::move(name), [=, inputs = plan.inputs, chain = plan.chain](Launcher& gpu) -> Status {
@@ -321,7 +320,6 @@ Result<std::unique_ptr<Kernel>> makeElementwise(const KernelSpec& spec) {
     const auto type = chainTypeOf(spec.inputs[i]);
     if (!type) return notTaken(spec, "operands other than floats and bool");
     plan.inputs.push_back(i);
-    plan.dims.push_back(spec.inputs[i].dims);
     plan.types.push_back(*type);
   }
   if (plan.inputs.empty() || plan.inputs.size() > kMostPointwiseInputs) return notTaken(spec, "too many operands");

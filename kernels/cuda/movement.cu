@@ -5,6 +5,7 @@
 #include "kernels/cuda/walk.h"
 #include "kernels/reference/movement/common.h"
 #include "kernels/reference/movement/slice_window.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope::cuda {
 inline namespace movement_cu {
@@ -247,6 +248,38 @@ Result<std::unique_ptr<Kernel>> makeConcat(const KernelSpec& spec) {
       SS_TRY(move(gpu, dtype, k, 0, copyOf(parts, k, true), Access::kPart));
     return {};
   });
+}
+
+// Of views (kernels/strided_view.h).
+Result<std::unique_ptr<Kernel>> makeJoin(const KernelSpec& spec) {
+  if (spec.outputs.size() != 1) return notTaken(spec, "other than one result");
+  const Dims& y = spec.outputs[0].dims;
+  const Dims strides = rowMajorStrides(y);
+  const auto axis = static_cast<std::size_t>(spec.attrs.integer("axis", 0));
+  if (axis >= y.size()) return notTaken(spec, "an axis that is not there");
+  std::vector<Copy> parts;
+  std::int64_t begin = 0;
+  for (std::size_t k = 0; k < spec.inputs.size(); ++k) {
+    if (!takesInput(spec, k, spec.outputs[0].dtype)) return notTaken(spec, "operands of several types");
+    SS_ASSIGN(const StridedView seen, seenOperand(spec.domain, spec.op, k, spec.inputs[k].dims, spec.attrs));
+    Dims fitting = y;
+    if (seen.dims.size() == y.size()) fitting[axis] = seen.dims[axis];
+    if (seen.dims != fitting) return notTaken(spec, "parts that do not fit");
+    Copy copy;
+    copy.fromOffset = seen.offset;
+    copy.toOffset = begin * strides[axis];
+    for (std::size_t a = 0; a < y.size(); ++a)
+      if (!copy.add(seen.dims[a], seen.strides[a], strides[a])) return notTaken(spec, "more than eight axes");
+    parts.push_back(copy);
+    begin += seen.dims[axis];
+  }
+  if (begin != y[axis]) return notTaken(spec, "parts that do not fill the axis");
+  return makeLaunched("copy of parts",
+                      [=, parts = std::move(parts), dtype = spec.outputs[0].dtype](Launcher& gpu) -> Status {
+                        for (std::size_t k = 0; k < parts.size(); ++k)
+                          SS_TRY(move(gpu, dtype, k, 0, parts[k], Access::kPart));
+                        return {};
+                      });
 }
 
 Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec) {

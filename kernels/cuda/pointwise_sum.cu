@@ -76,13 +76,11 @@ Result<std::unique_ptr<Kernel>> makePointwiseSum(const KernelSpec& spec) {
   const auto result = spec.outputs.size() == 1 ? chainTypeOf(spec.outputs[0]) : std::nullopt;
   if (!result || result == ChainType::kBool) return notTaken(spec, "a result other than a float");
   std::vector<std::size_t> inputs;
-  std::vector<Dims> dims;
   std::vector<ChainType> types;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     const auto type = chainTypeOf(spec.inputs[i]);
     if (!type) return notTaken(spec, "operands other than floats and bool");
     inputs.push_back(i);
-    dims.push_back(spec.inputs[i].dims);
     types.push_back(*type);
   }
   Chain chain;
@@ -92,7 +90,7 @@ Result<std::unique_ptr<Kernel>> makePointwiseSum(const KernelSpec& spec) {
   chain.inputs = static_cast<int>(inputs.size());
   SS_ASSIGN(const PointwiseSumShape shape, pointwiseSumShape(spec));
   if (!shape.ofLeading && !shape.ofTrailing) return notTaken(spec, "sums along axes between those that stay");
-  SS_ASSIGN(const ChainInputs<kMostInputs> in, inputsBeside<kMostInputs>(spec, shape.dims, dims, types));
+  SS_ASSIGN(const ChainInputs<kMostInputs> in, inputsBeside<kMostInputs>(spec, shape.dims, inputs, types));
   const std::int64_t total = elementCount(shape.dims), results = elementCount(spec.outputs[0].dims);
   SumPlan plan;
   plan.rows = shape.ofTrailing ? results : total / results;

@@ -63,7 +63,7 @@ const std::vector<OperatorKind>& kinds() {
       {"gru", -1, {"GRU"}},
       {"rnn_tanh", -1, {"RNN"}},
       {"rnn_relu", -1, {"RNN"}},
-      {"cat", -1, {"Concat"}},
+      {"cat", -1, {"Concat", "Join"}},
       {"mean", -1, {"ReduceMean"}},
       {"sum", -1, {"ReduceSum"}},
       {"add", -1, {"Add"}},

@@ -458,6 +458,29 @@ std::vector<Case> cases() {
                  {{"steps", scaled}, {"axes", Dims{0, 1}}, {"shape", Dims{768}}},
                  {floats(hidden), floats(hidden)},
                  {{f, {768}}}});
+  // Both halves of rows, read where they lie; what Split takes for them; and halves that lie by themselves.
+  for (const std::int64_t n : {4, 8, 16, 64, 3072}) {
+    const std::int64_t m = (std::int64_t{1} << 22) / n;
+    const Dims both{m, 2 * n}, half{m, n};
+    all.push_back({"PointwiseHalves" + dimsText(half),
+                   "stepscope",
+                   "Pointwise",
+                   {{"steps", scaled}, {"view0", Dims{0, m, n, 2 * n, 1}}, {"view1", Dims{n, m, n, 2 * n, 1}}},
+                   {floats(both), floats(both)},
+                   {{f, half}},
+                   0,
+                   -1,
+                   {1}});
+    all.push_back(
+        {"Split" + dimsText(both), "", "Split", {{"axis", std::int64_t{1}}}, {floats(both)}, {{f, half}, {f, half}}});
+    if (n == 3072)
+      all.push_back({"Pointwise" + dimsText(half),
+                     "stepscope",
+                     "Pointwise",
+                     {{"steps", scaled}},
+                     {floats(half), floats(half)},
+                     {{f, half}}});
+  }
   all.push_back({"ReduceSumLast" + dimsText(wide), "", "ReduceSum", {}, {floats(wide), ints({-1})}, {{f, rows}}});
   all.push_back(
       {"ReduceSumChannels" + dimsText(image), "", "ReduceSum", {}, {floats(image), ints({0, 2, 3})}, {{f, {1, 256, 1, 1}}}});

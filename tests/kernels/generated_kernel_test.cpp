@@ -28,6 +28,7 @@ struct Chain {
   DType result = DType::kF32;
   std::vector<std::int64_t> summed = {};  // axes
   bool mean = false;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> views = {};
 };
 
 // Whole operands, numbers, broadcasts of several axes and of masks; sizes that are no multiples of four; low types in every
@@ -60,7 +61,23 @@ std::vector<Chain> chains() {
           {"SumOfColumns", {"Where 1 0 2"}, {{f, {300, 41}}, {DType::kBool, {41}}, {f, {}}}, {41}, f, {0}},
           {"MeanOfAll", {"Sub 0 1", "Mul 2 2"}, {{f, {3, 55, 5}}, {f, {1, 55, 1}}}, {}, f, {0, 1, 2}, true},
           {"LowSumOfRows", {"Mul 0 1", "Add 2 0"}, {{b, {5, 700}}, {b, {700}}}, {5}, b, {1}},
-          {"LowMeanOfColumns", {"Mul 0 1", "Abs 2"}, {{h, {200, 9}}, {f, {200, 1}}}, {9}, h, {0}, true}};
+          {"LowMeanOfColumns", {"Mul 0 1", "Abs 2"}, {{h, {200, 9}}, {f, {200, 1}}}, {9}, h, {0}, true},
+          {"Views",
+           {"Sigmoid 0", "Mul 3 1", "Where 2 4 0"},
+           {{f, {2, 3, 22}}, {b, {2, 3, 22}}, {DType::kBool, {30}}},
+           {2, 3, 11},
+           f,
+           {},
+           false,
+           {{"view0", {0, 2, 3, 11, 66, 22, 1}}, {"view1", {11, 2, 3, 11, 66, 22, 1}}, {"view2", {4, 3, 1, 2, 1}}}},
+          {"SumOfViews",
+           {"Mul 0 1"},
+           {{f, {70, 66}}, {f, {70, 66}}},
+           {33},
+           f,
+           {0},
+           false,
+           {{"view0", {0, 70, 33, 66, 1}}, {"view1", {33, 70, 33, 66, 1}}}}};
 }
 
 KernelSpec specOf(const Chain& chain) {
@@ -70,6 +87,7 @@ KernelSpec specOf(const Chain& chain) {
   spec.attrs.set("steps", chain.steps);
   if (!chain.summed.empty()) spec.attrs.set("axes", chain.summed);
   spec.attrs.set("mean", std::int64_t{chain.mean});
+  for (const auto& [attribute, numbers] : chain.views) spec.attrs.set(attribute, numbers);
   for (const auto& [dtype, dims] : chain.inputs)
     spec.inputs.push_back({dtype, dims, false, {}, Layout::kPlain, Space::kDevice});
   spec.outputs = {{chain.result, chain.y}};

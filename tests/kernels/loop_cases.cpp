@@ -1,6 +1,10 @@
 #include "tests/kernels/loop_cases.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include "kernels/strided_view.h"
 
 namespace stepscope {
 
@@ -15,6 +19,23 @@ Dims anyDims(Random& random, int round) {
   Dims dims;
   for (std::int64_t i = 0, rank = 1 + below(random, 4); i < rank; ++i) dims.push_back(1 + below(random, rank < 3 ? 90 : 12));
   return dims;
+}
+
+Dims wholeAround(Random& random, const Dims& dims, bool anyOrder, Dims& view) {
+  const std::size_t rank = dims.size();
+  Dims order(rank), back(rank);  // of axes in memory
+  std::iota(order.begin(), order.end(), 0);
+  if (rank > 1) std::shuffle(order.begin(), order.end() - (anyOrder ? 0 : 1), random);
+  Dims whole;
+  for (const std::int64_t axis : order) whole.push_back(dims[static_cast<std::size_t>(axis)] + below(random, 4));
+  StridedView part = StridedView::whole(whole);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::int64_t extent = dims[static_cast<std::size_t>(order[i])];
+    part = part.sliced(i, below(random, whole[i] - extent + 1), extent);
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  view = part.transposed(back).attribute();
+  return whole;
 }
 
 Tensor floats(Random& random, Dims dims, float low, float high, bool specials) {

@@ -60,6 +60,10 @@ Tensor valuesOf(Random& random, DType dtype, const Dims& dims, bool specials);
 /// `dims` with some axes set to 1 or, in front, left out.
 Dims broadcastOf(Random& random, const Dims& dims);
 
+/// Extents of a tensor that has a part of extents `dims`, and the numbers of the view that the part is
+/// (kernels/strided_view.h). `anyOrder`: elements along its last axis need not be neighbours.
+Dims wholeAround(Random& random, const Dims& dims, bool anyOrder, Dims& view);
+
 /// Sets the attribute `axis`, counted from the front or from the back; returns it counted from the front.
 std::int64_t setAxis(Random& random, const Dims& dims, Attributes& attrs, bool last);
 

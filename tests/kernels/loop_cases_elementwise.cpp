@@ -44,6 +44,22 @@ auto chain(std::vector<std::string> steps) {
   };
 }
 
+// One or two of the operands are parts of larger tensors.
+template <typename Make>
+auto ofViews(Make make) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    Operands operands = make(random, round, attrs);
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (i > 0 && (round + static_cast<int>(i)) % 2 == 0) continue;
+      Dims view;
+      const Dims whole = wholeAround(random, operands.inputs[i].dims(), false, view);
+      operands.inputs[i] = valuesOf(random, operands.inputs[i].dtype(), whole, false);
+      attrs.set("view" + std::to_string(i), view);
+    }
+    return operands;
+  };
+}
+
 // The sum of such a chain along some leading or trailing axes, or its mean.
 auto chainSum(std::vector<std::string> steps) {
   return [make = chain(std::move(steps))](Random& random, int round, Attributes& attrs) {
@@ -382,6 +398,8 @@ std::vector<LoopCase> elementwiseLoops() {
        1e-6, 0, "Masks"},
       {"stepscope", "Pointwise", chain({"ToBFloat16 0", "ToFloat16 1", "Sub 3 4"}), 1e-6, 0, "Rounded"},
       {"stepscope", "Pointwise", chain({"Where 2 1 0"}), 1e-6, 0, "OneStepInAnotherOrder"},
+      {"stepscope", "Pointwise", ofViews(chain({"Sub 0 1", "Tanh 3", "Where 2 4 0"})), 1e-6, -1, "Views"},
+      {"stepscope", "PointwiseSum", ofViews(chainSum({"Mul 0 1", "Where 2 3 0"})), 1e-5, -1, "Views"},
       {"stepscope", "PointwiseSum", chainSum({"Sub 0 1", "Mul 3 3", "Where 2 4 0"}), 1e-6, -1, "Squares"},
       {"stepscope", "PointwiseSum", chainSum({"Gelu 0", "GeluGrad 3 0", "Mul 4 1"}), 1e-4, -1, "Gelu"},
       {"", "Pow", power(0.5F), 1e-6, 0, "Half"},

@@ -145,6 +145,21 @@ Operands concat(Random& random, int round, Attributes& attrs) {
   return o;
 }
 
+// Parts of larger tensors, in any order of their axes.
+Operands join(Random& random, int round, Attributes& attrs) {
+  Operands o = concat(random, round, attrs);
+  const Dims& y = o.outputs[0].second;
+  attrs.set("axis", *normalizeAxis(attrs.integer("axis", 0), static_cast<std::int64_t>(y.size())));
+  std::erase_if(o.inputs, [](const Tensor& part) { return part.elements() == 0; });
+  for (std::size_t i = 0; i < o.inputs.size(); ++i) {
+    if (below(random, 3) == 0) continue;
+    Dims view;
+    o.inputs[i] = floats(random, wholeAround(random, o.inputs[i].dims(), true, view), -1, 1);
+    attrs.set("view" + std::to_string(i), view);
+  }
+  return o;
+}
+
 Operands split(Random& random, int round, Attributes& attrs) {
   const Dims whole = anyDims(random, round);
   const std::int64_t axis = setAxis(random, whole, attrs, round % 3 == 1);
@@ -273,6 +288,7 @@ auto resize(bool grad) {
 std::vector<LoopCase> movementLoops() {
   std::vector<LoopCase> cases = {
       {"", "Concat", concat, 0, -1, ""},
+      {"stepscope", "Join", join, 0, -1, ""},
       {"", "Expand", expand, 0, -1, ""},
       {"", "Gather", gather(false), 0, -1, ""},
       {"", "GatherElements", gatherElements(false), 0, -1, ""},

@@ -114,6 +114,8 @@ TEST(StridedView, WhoTakesViews) {
   EXPECT_EQ(viewAttributeOf("stepscope", "FusedAttentionGrad", 4), "viewV");
   EXPECT_EQ(viewAttributeOf("stepscope", "FusedAttentionGrad", 0), "");
   EXPECT_EQ(viewAttributeOf("", "MatMul", 0), "");
+  EXPECT_EQ(viewAttributeOf("stepscope", "Pointwise", 23), "view23");
+  EXPECT_EQ(viewAttributeOf("stepscope", "PointwiseSum", 24), "");
 }
 
 }  // namespace

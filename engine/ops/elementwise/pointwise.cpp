@@ -1,15 +1,27 @@
 #include "engine/ops/elementwise/common.h"
 #include "kernels/pointwise_program.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope::ops {
 namespace {
+
+// The extents of what chain `op` sees of an input, whose rank is known.
+Result<Shape> seenByChain(ShapeContext& c, std::size_t input, std::string_view op) {
+  const Shape& shape = *c.inputShape(input);
+  if (!seesView(kInternalDomain, op, input, c.attrs())) return shape;
+  const auto dims = knownDims(shape);
+  const auto seen = dims ? seenOperand(kInternalDomain, op, input, *dims, c.attrs())
+                         : StridedView::read(c.attrs().integers(viewAttributeOf(kInternalDomain, op, input)));
+  if (!seen) return c.error(seen.error().message);
+  return shapeOf(seen->dims);
+}
 
 // The type of a chain's result, and the extents that its operands broadcast to.
 struct ChainType {
   DType dtype = DType::kUndefined;
   std::optional<Shape> shape = Shape{};
 };
-Result<ChainType> chainType(ShapeContext& c) {
+Result<ChainType> chainType(ShapeContext& c, std::string_view op) {
   std::vector<bool> masks;
   ChainType type;
   const auto given = dtypeFromOnnx(static_cast<int>(c.attrs().integer("output_type", 0)));
@@ -21,7 +33,8 @@ Result<ChainType> chainType(ShapeContext& c) {
                      "; expected bool or " + std::string(dtypeName(type.dtype)));
     if (!c.rankKnown(i)) type.shape.reset();
     if (type.shape) {
-      SS_ASSIGN(type.shape, c.broadcast(*type.shape, *c.inputShape(i)));
+      SS_ASSIGN(const Shape seen, seenByChain(c, i, op));
+      SS_ASSIGN(type.shape, c.broadcast(*type.shape, seen));
     }
   }
   if (const auto program = PointwiseProgram::of(c.attrs(), masks); !program) return c.error(program.error().message);
@@ -30,13 +43,13 @@ Result<ChainType> chainType(ShapeContext& c) {
 }
 
 Status inferPointwiseShape(ShapeContext& c) {
-  SS_ASSIGN(ChainType type, chainType(c));
+  SS_ASSIGN(ChainType type, chainType(c, "Pointwise"));
   c.setOutput(0, type.dtype, std::move(type.shape));
   return {};
 }
 
 Status inferPointwiseSumShape(ShapeContext& c) {
-  SS_ASSIGN(const ChainType type, chainType(c));
+  SS_ASSIGN(const ChainType type, chainType(c, "PointwiseSum"));
   const std::vector<std::int64_t> axes = c.attrs().integers("axes"), given = c.attrs().integers("shape");
   if (type.shape) {
     std::vector<bool> summed(type.shape->size(), false);
@@ -72,8 +85,13 @@ double flopsOfPointwise(const OpShapes& shapes) {
 
 // With one addition.
 double flopsOfPointwiseSum(const OpShapes& shapes) {
+  static const Attributes kNone;
+  const Attributes& attrs = shapes.attrs ? *shapes.attrs : kNone;
   Dims all;
-  for (const auto& input : shapes.inputs) {
+  for (std::size_t k = 0; k < shapes.inputs.size(); ++k) {
+    const Dims whole(shapes.inputs[k].begin(), shapes.inputs[k].end());
+    const auto seen = seenOperand(kInternalDomain, "PointwiseSum", k, whole, attrs);
+    const Dims& input = seen ? seen->dims : whole;
     if (input.size() > all.size()) all.insert(all.begin(), input.size() - all.size(), 1);
     for (std::size_t i = 0; i < input.size(); ++i)
       if (std::int64_t& extent = all[all.size() - input.size() + i]; extent == 1) extent = input[i];
@@ -90,7 +108,7 @@ extern constexpr OpDef kPointwiseOp{
     .domain = kInternalDomain,
     .doc =
         "a chain of elementwise ops in one pass over memory: attribute steps (kernels/pointwise_program.h); inputs "
-        "broadcast; attribute output_type where they are of several types",
+        "broadcast; attribute output_type where they are of several types; view0, view1 …: what it sees of an input",
     .inputs = {1, kMany},
     .outputs = {1, 1},
     .category = OpCategory::kElementwise,

@@ -221,13 +221,17 @@ class InnerProductKernel final : public Kernel {
   bool bias_ = false;
 };
 
+// The matmul primitive, which is slow with several batch axes: it takes the largest, and is run for every place along the
+// others.
 class PrimitiveKernel final : public Kernel {
  public:
-  explicit PrimitiveKernel(const MatMulParams& params) : p_(params), stream_(dnnlEngine()) {
+  explicit PrimitiveKernel(const MatMulParams& params) : p_(params), outer_(params.shape), stream_(dnnlEngine()) {
     const MatMulShape& s = p_.shape;
     memory::dims a, b, y, aStrides, bStrides, yStrides;
+    const auto largest = static_cast<std::size_t>(std::ranges::max_element(s.batch) - s.batch.begin());
     for (std::size_t i = 0; i < s.batch.size(); ++i) {
-      if (s.batch[i] == 1) continue;
+      if (s.batch[i] == 1 || i != largest) continue;
+      outer_.batch[i] = 1;
       a.push_back(s.aStrides[i] == 0 ? 1 : s.batch[i]);
       b.push_back(s.bStrides[i] == 0 ? 1 : s.batch[i]);
       y.push_back(s.batch[i]);
@@ -269,11 +273,13 @@ class PrimitiveKernel final : public Kernel {
     const ThreadScope scope(p_.threads);
     prepare(p_, call, p_.beta != 0 && !bias_);
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
-    arguments_[DNNL_ARG_SRC].set_data_handle(firstOf(call.inputs[p_.a], p_.shape.aStart));
-    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(firstOf(call.inputs[p_.b], p_.shape.bStart));
-    arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
-    SS_TRY(execute(product_, stream_, arguments_));
+    for (std::int64_t i = 0; i < outer_.batches(); ++i) {
+      arguments_[DNNL_ARG_SRC].set_data_handle(firstOf(call.inputs[p_.a], outer_.aOffset(i)));
+      arguments_[DNNL_ARG_WEIGHTS].set_data_handle(firstOf(call.inputs[p_.b], outer_.bOffset(i)));
+      arguments_[DNNL_ARG_DST].set_data_handle(firstOf(call.outputs[0], outer_.yOffset(i)));
+      SS_TRY(execute(product_, stream_, arguments_));
+    }
     SS_TRY(wait(stream_));
     if (p_.relu) rectify(call.outputs[0], p_.threads);
     return {};
@@ -287,6 +293,7 @@ class PrimitiveKernel final : public Kernel {
 
  private:
   MatMulParams p_;
+  MatMulShape outer_;  // its batches: where the primitive begins
   dnnl::stream stream_;
   dnnl::matmul product_;
   std::unordered_map<int, memory> arguments_;

@@ -8,9 +8,10 @@
 //   columns  rows     sgemm
 // The gradient of weights (columns, rows) with m of two to eight times n is cut into blocks of rows, two per thread: the
 // routine's own split would read both operands from the shared cache. Larger m, the rows of a vocabulary, are left alone,
-// because the whole step took longer. Batches of products: with columns the matmul primitive, with rows sgemm, one batch per
-// thread. Where sums are to be cut by size alone (kernels/fixed_parts.h): sgemm in blocks of rows or columns, each by one
-// thread. Weights are read as they lie: to pack them for oneDNN costs a pass that the products do not win back.
+// because the whole step took longer. Batches of products: with columns the matmul primitive, once for each place along all
+// batch axes but the largest; with rows sgemm, one batch per thread. Where sums are to be cut by size alone
+// (kernels/fixed_parts.h): sgemm in blocks of rows or columns, each by one thread. Weights are read as they lie: to pack
+// them for oneDNN costs a pass that the products do not win back.
 #pragma once
 
 #include "kernels/kernel.h"

@@ -42,9 +42,12 @@ Run runOf(const Dims& operand, const Dims& result) {
   return {row ? count : 0, column && !row ? inner : 0};
 }
 
-ChainWalk walkOf(const Dims& operand, const Dims& result) {
-  const Dims dims = padded(operand, result), own = rowMajorStrides(dims);
+ChainWalk walkOf(const StridedView& operand, const Dims& result) {
+  const Dims dims = padded(operand.dims, result);
+  Dims own(result.size() - operand.dims.size(), 0);
+  own.insert(own.end(), operand.strides.begin(), operand.strides.end());
   ChainWalk walk;
+  walk.begin = operand.offset;
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (result[i] == 1) continue;
     const std::int64_t stride = dims[i] == 1 ? 0 : own[i];
@@ -90,6 +93,14 @@ Status Chain::place(const KernelSpec& spec, const OperandSpec& whole) {
       return refuse("an operand that is neither bool nor a float");
     Input input{.dtype = operand.dtype};
     if (isLow(operand.dtype)) input.widen = convertLoop(operand.dtype, DType::kF32);
+    const std::size_t number = inputs_.size();
+    if (seesView(spec.domain, spec.op, number, spec.attrs)) {
+      if (blocked) return refuse("a view beside operands in a layout");
+      SS_ASSIGN(const StridedView view, seenOperand(spec.domain, spec.op, number, operand.dims, spec.attrs));
+      SS_TRY(placeView(spec, view, y, input));
+      inputs_.push_back(std::move(input));
+      continue;
+    }
     const std::int64_t count = elementCount(operand.dims);
     if (count == 1) {
       input.form = Form::kScalar;
@@ -107,12 +118,25 @@ Status Chain::place(const KernelSpec& spec, const OperandSpec& whole) {
       const std::int64_t own = std::max(run.row, run.column);
       input.form = own == 0 || (inner_ != 0 && own != inner_) ? Form::kWalked : run.row != 0 ? Form::kRow : Form::kColumn;
       if (input.form == Form::kWalked)
-        input.walk = walkOf(operand.dims, y);
+        input.walk = walkOf(StridedView::whole(operand.dims), y);
       else
         inner_ = own;
     }
     inputs_.push_back(std::move(input));
   }
+  return {};
+}
+
+Status Chain::placeView(const KernelSpec& spec, const StridedView& view, const Dims& y, Input& input) {
+  if (elementCount(view.dims) == 0 || !broadcasts(view.dims, y))
+    return notTaken(spec, "views that do not broadcast to the result");
+  if (view.dims == y && view.dense()) {
+    input.begin = view.offset;
+    return {};
+  }
+  input.form = Form::kWalked;
+  input.walk = walkOf(view, y);
+  if (input.walk.extents.empty()) input.walk.extents = {1}, input.walk.strides = {0};
   return {};
 }
 
@@ -165,9 +189,14 @@ void Chain::run(const KernelCall& call, float* own, std::int64_t row, std::int64
     const std::int64_t at = input.form == Form::kRow ? column : row * inner_ + column;
     float* block = own + input.slot * kChainBlock;
     if (readInPlace(input)) {
-      values[i] = static_cast<const float*>(call.inputs[i].data) + at;
+      values[i] = static_cast<const float*>(call.inputs[i].data) + input.begin + at;
       continue;
     }
+    if (input.form == Form::kWalked && input.dtype == DType::kF32)
+      if (const std::int64_t first = input.walk.rowOf(at, n); first >= 0) {
+        values[i] = static_cast<const float*>(call.inputs[i].data) + first;
+        continue;
+      }
     values[i] = block;
     if (input.form == Form::kLanes) {
       const float* lanes = static_cast<const float*>(call.inputs[i].data) + row % input.rows * kLayoutLanes;
@@ -178,11 +207,13 @@ void Chain::run(const KernelCall& call, float* own, std::int64_t row, std::int64
       input.walk.each(at, n, [&](std::int64_t from, std::int64_t count, std::int64_t step, std::int64_t to) {
         if (step == 0)
           std::fill_n(block + to, count, element(call, i, from));
-        else
+        else if (step == 1)
           read(call, i, from, count, block + to);
+        else
+          for (std::int64_t k = 0; k < count; ++k) block[to + k] = element(call, i, from + k * step);
       });
     } else if (input.form != Form::kScalar) {
-      read(call, i, at, n, block);
+      read(call, i, input.begin + at, n, block);
     }
   }
   for (std::size_t s = 0; s < steps_.size(); ++s) {

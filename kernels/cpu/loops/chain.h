@@ -8,20 +8,31 @@
 
 #include "kernels/cpu/loops/chain_steps.h"
 #include "kernels/cpu/loops/low_operands.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope::cpu {
 
-// Where the elements of a broadcast operand lie: axes of the result that go on alike are one. Along the last one the operand
-// lies in a row, or is one element.
+// Where the elements of an operand lie that is broadcast, or a view of a larger tensor: axes of the result that go on alike
+// are one.
 struct ChainWalk {
   Dims extents, strides;  // strides are 0 where it is repeated
+  std::int64_t begin = 0;
 
-  // run(from, count, step, to): `count` elements from `from` on, for those of the block from `to` on; step is 0 or 1.
+  // Where elements [first, first + n) of the result's order begin, if they lie in a row; else -1.
+  std::int64_t rowOf(std::int64_t first, std::int64_t n) const {
+    const std::int64_t last = extents.back();
+    if (strides.back() != 1 || first % last + n > last) return -1;
+    std::int64_t at = -1;
+    each(first, n, [&](std::int64_t from, std::int64_t, std::int64_t, std::int64_t) { at = from; });
+    return at;
+  }
+
+  // run(from, count, step, to): `count` elements from `from` on, for those of the block from `to` on.
   template <typename Run>
   void each(std::int64_t first, std::int64_t n, Run&& run) const {
     const std::int64_t last = extents.back();
     for (std::int64_t to = 0; to < n;) {
-      std::int64_t rest = first + to, from = 0;
+      std::int64_t rest = first + to, from = begin;
       const std::int64_t along = rest % last, count = std::min(last - along, n - to);
       rest /= last;
       for (std::size_t axis = extents.size() - 1; axis-- > 0;) {
@@ -36,10 +47,10 @@ struct ChainWalk {
 
 class Chain {
  public:
-  // The chain of attribute `steps` over the inputs of `spec`, which are float32, float16, bfloat16 or bool and broadcast to
-  // `y`; `whole` is how an operand with those extents lies (isBlocked). `inner`: elements of a row of y, within which blocks
-  // lie; 0: whatever suits the operands. Errors: kUnsupported for operands that it does not take; those of
-  // PointwiseProgram::of.
+  // The chain of attribute `steps` over what `spec` sees of its inputs, which are float32, float16, bfloat16 or bool and
+  // broadcast to `y`; `whole` is how an operand with those extents lies (isBlocked).
+  // `inner`: elements of a row of y, within which blocks lie; 0: whatever suits the operands. Errors: kUnsupported for
+  // operands that it does not take; those of PointwiseProgram::of.
   static Result<Chain> of(const KernelSpec& spec, const OperandSpec& whole, std::int64_t inner);
 
   std::size_t steps() const { return steps_.size(); }
@@ -63,6 +74,7 @@ class Chain {
     ConvertLoop widen = nullptr;  // of a low type
     std::size_t slot = 0;         // block of the thread, where it is not read in place
     std::int64_t rows = 1;        // kLanes: rows after which it begins anew
+    std::int64_t begin = 0;       // kWhole: the first element that it sees
     ChainWalk walk = {};          // kWalked
   };
   struct Step {
@@ -75,6 +87,8 @@ class Chain {
     return input.dtype == DType::kF32 && (input.form == Form::kWhole || input.form == Form::kRow);
   }
   Status place(const KernelSpec& spec, const OperandSpec& whole);
+  // An input that is a view.
+  static Status placeView(const KernelSpec& spec, const StridedView& view, const Dims& y, Input& input);
   void placeSteps(const PointwiseProgram& program);
   // Neighbours, as floats.
   void read(const KernelCall& call, std::size_t i, std::int64_t at, std::int64_t n, float* to) const;

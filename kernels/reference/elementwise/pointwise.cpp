@@ -4,6 +4,7 @@
 
 #include "kernels/pointwise_program.h"
 #include "kernels/reference/elementwise/families.h"
+#include "kernels/strided_view.h"
 
 namespace stepscope::reference {
 namespace {
@@ -40,12 +41,33 @@ Result<Tensor> chainConverted(const TensorView& from, DType to) {
   return result;
 }
 
+// The elements of a view side by side.
+Tensor chainOperand(const TensorView& from, const StridedView& view) {
+  Tensor copy(from.dtype, view.dims);
+  const std::size_t size = dtypeSize(from.dtype);
+  const auto* elements = static_cast<const std::byte*>(from.data);
+  for (std::int64_t i = 0; i < copy.elements(); ++i) {
+    std::int64_t at = view.offset, rest = i;
+    for (std::size_t axis = view.dims.size(); axis-- > 0; rest /= view.dims[axis])
+      at += rest % view.dims[axis] * view.strides[axis];
+    std::copy_n(elements + static_cast<std::size_t>(at) * size, size,
+                static_cast<std::byte*>(copy.data()) + static_cast<std::size_t>(i) * size);
+  }
+  return copy;
+}
+
 Status pointwise(const KernelSpec& spec, const KernelCall& call) {
   std::vector<bool> masks;
   std::vector<TensorView> values(call.inputs.begin(), call.inputs.end());
   const DType wide = isLow(spec.outputs[0].dtype) ? DType::kF32 : spec.outputs[0].dtype;
   std::vector<Tensor> results, copies;
-  copies.reserve(values.size());
+  copies.reserve(2 * values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!seesView(spec.domain, spec.op, i, spec.attrs)) continue;
+    SS_ASSIGN(const StridedView view, seenOperand(spec.domain, spec.op, i, values[i].dims, spec.attrs));
+    copies.push_back(chainOperand(values[i], view));
+    values[i] = copies.back().view();
+  }
   for (TensorView& view : values) {
     masks.push_back(view.dtype == DType::kBool);
     if (masks.back() || view.dtype == wide) continue;

@@ -291,11 +291,15 @@ void addBiasDropout(std::vector<OpExample>& all) {
   sum("everything_dropped", {x, row, x, scalar(1), boolScalar(true)}, 2);
 }
 
+// Attributes of views: an offset, extents, strides.
+using Views = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+
 // No gradient: the op is written after it was taken.
 void addPointwise(std::vector<OpExample>& all) {
-  const auto chain = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps) {
+  const auto chain = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps, Views views = {}) {
     OpExample added =
         inDomain("stepscope", example("Pointwise_" + name, "Pointwise", std::move(inputs), {{"steps", std::move(steps)}}));
+    for (auto& [attribute, numbers] : views) added.attrs.set(attribute, std::move(numbers));
     added.differentiate = false;
     all.push_back(std::move(added));
   };
@@ -321,16 +325,31 @@ void addPointwise(std::vector<OpExample>& all) {
         {In::random({3, 4, 5, 2}), In::integers({4, 1, 2}, 0, 1, DType::kBool), In::random({3, 1, 5, 1})}, {"Where 1 0 2"});
   chain("compare", {x, positive, row},
         {"Greater 0 1", "Where 3 0 1", "GreaterOrEqual 4 2", "Where 5 4 2", "LessOrEqual 6 0", "Where 7 6 0"});
+  // Both halves of rows, rows from the third on, heads beside one another, a part that is broadcast, masks.
+  const In packed = In::random({4, 66});
+  chain("view_halves", {packed, packed}, {"Sigmoid 0", "Mul 2 1"},
+        {{"view0", {0, 4, 33, 66, 1}}, {"view1", {33, 4, 33, 66, 1}}});
+  chain("view_rows", {In::random({6, 33}), x, row}, {"Sub 0 1", "Mul 3 2"}, {{"view0", {66, 4, 33, 33, 1}}});
+  chain("view_heads", {In::random({2, 5, 36}), In::random({2, 3, 5, 12})}, {"Mul 0 1", "Tanh 2"},
+        {{"view0", {0, 2, 3, 5, 12, 180, 12, 36, 1}}});
+  chain("view_broadcast", {In::random({3, 4, 5}), In::random({2, 9})}, {"Add 0 1"}, {{"view1", {2, 4, 1, 1, 9}}});
+  chain("view_of_mask", {x, In::integers({4, 40}, 0, 1, DType::kBool), scalar(0)}, {"Where 1 0 2"},
+        {{"view1", {5, 4, 33, 40, 1}}});
+  chain("view_of_one", {x, In::random({3, 5})}, {"Mul 0 1"}, {{"view1", {7, 1, 1, 5, 1}}});
+  chain("view_long_rows", {In::random({2, 9000}), In::random({2, 4500})}, {"Add 0 1", "Mul 2 2"},
+        {{"view0", {4400, 2, 4500, 9000, 1}}});
 }
 
 // Sums of such chains along axes, of extents `shape`.
 void addPointwiseSums(std::vector<OpExample>& all) {
   const auto sum = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps,
-                       std::vector<std::int64_t> axes, std::vector<std::int64_t> shape, std::int64_t mean = 0) {
+                       std::vector<std::int64_t> axes, std::vector<std::int64_t> shape, std::int64_t mean = 0,
+                       Views views = {}) {
     OpExample added = inDomain(
         "stepscope", example("PointwiseSum_" + name, "PointwiseSum", std::move(inputs),
                              {{"steps", std::move(steps)}, {"axes", std::move(axes)}, {"shape", std::move(shape)}}));
     if (mean != 0) added.attrs.set("mean", mean);
+    for (auto& [attribute, numbers] : views) added.attrs.set(attribute, std::move(numbers));
     added.differentiate = false;
     all.push_back(std::move(added));
   };
@@ -346,6 +365,8 @@ void addPointwiseSums(std::vector<OpExample>& all) {
   sum("large_rows", {In::random({2, 40000}), In::random({40000})}, {"Add 0 1", "Mul 2 2"}, {1}, {2}, 1);
   sum("any_axes", {In::random({3, 4, 5}), In::random({4, 1}), In::random({3, 1, 5})}, {"Add 0 1", "Mul 3 2"}, {0, 1}, {5});
   sum("between", {In::random({3, 4, 5})}, {"Neg 0"}, {1}, {3, 5});
+  sum("view_of_columns", {x, In::random({6, 70})}, {"Mul 0 1"}, {0}, {33}, 0, {{"view1", {30, 6, 33, 70, 1}}});
+  sum("view_of_rows", {In::random({9, 33}), x}, {"Mul 0 1"}, {1}, {6}, 1, {{"view0", {99, 6, 33, 33, 1}}});
 }
 
 void addOptimizers(std::vector<OpExample>& all) {
