@@ -452,7 +452,7 @@ TEST(RanksOfTheProgram, AModelWithCollectivesTrainsAsOneProcessThatHasAllInputs)
   const RankModels models = writeRankModels(folder, 4);
   const std::string here = folder.path().string() + "/";
   const auto train = [&](const TestModel& model, const std::string& more) {
-    return fmt::format("train {} --data {} --loss {} --optimizer sgd --lr 0.3 --steps 4 --threads 1 {}",
+    return fmt::format("train {} --data {} --loss {} --optimizer sgd --lr 0.03 --steps 4 --threads 1 {}",
                        model.model.string(), model.data.string(), model.loss, more);
   };
   const Answer alone =
