@@ -234,6 +234,7 @@ TEST(KernelLists, TheseOpsHaveOnlyAReferenceKernel) {
                                        "stepscope.CustomGradient",
                                        "stepscope.DetGrad",
                                        "stepscope.EinsumGrad",
+                                       "stepscope.EpilogueProduct",
                                        "stepscope.Gate",
                                        "stepscope.GradientOf",
                                        "stepscope.LoopBound",
