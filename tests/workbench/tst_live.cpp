@@ -2,6 +2,7 @@
 // What is asked for while a run goes on, and what a run says when it ends; with the real worker.
 #include <signal.h>
 
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -94,6 +95,32 @@ class LiveTest : public QObject {
     QCOMPARE(option(w->store(), "memory.limit")->value(), before);
     QVERIFY(!w->session().running());
     QVERIFY(w->actions()[QStringLiteral("run")]->isEnabled());
+  }
+
+  // Each cancels what is being set for the one before it; all of them are taken, and the run goes on.
+  void changesThatOvertakeEachOtherAreAllTaken() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
+    for (int round = 0; round < 12; ++round)
+      for (const char* name : {"memory.inplace", "memory.reuse", "pass.cse"}) {
+        const QString value = round % 2 == 0 ? QStringLiteral("off") : QStringLiteral("on");
+        w.loop().act([&] { emit w->wishes().setOption(QLatin1String(name), value); });
+        const int until = 3 * round;  // at other moments of the builds
+        QElapsedTimer since;
+        since.start();
+        QVERIFY(w.loop().wait([&] { return since.elapsed() >= until; }));
+      }
+    const std::int64_t from = w->store().steps().back()->step();
+    QVERIFY(w.loop().wait([&] { return w->store().steps().back()->step() > from + 2; }));
+    for (const char* name : {"memory.inplace", "memory.reuse", "pass.cse"}) {
+      QVERIFY(w.loop().wait([&] { return option(w->store(), name)->effect() != "from the next step on"; }));
+      QCOMPARE(option(w->store(), name)->value(), std::string("on"));
+    }
+    QVERIFY(w->session().running());
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
   }
 
   // A model that makes thousands of steps a second: the window stays free, and stops where it is asked to.

@@ -229,7 +229,7 @@ class RemoteTest : public QObject {
     }
     QVERIFY(problemOf({QStringLiteral("me@far"), {}}).isEmpty());
     const HostCommand command = workerCommand({QStringLiteral("far"), QStringLiteral("/a b/it's; touch owned")});
-    QCOMPARE(command.arguments.last(), QStringLiteral("exec '/a b/it'\\''s; touch owned' worker"));
+    QCOMPARE(command.arguments.last(), QStringLiteral("exec '/a b/it'\\''s; touch owned' 'worker'"));
     QCOMPARE(command.arguments[command.arguments.size() - 3], QStringLiteral("--"));
   }
 };

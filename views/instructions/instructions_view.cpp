@@ -158,7 +158,13 @@ void InstructionsView::showSelection(bool centre) {
   const QModelIndex at = model_->index(row);
   const bool mine = selecting_;
   // Asked before: becoming the current line scrolls it in at the edge, with what comes next still hidden.
-  const bool seen = list_->viewport()->rect().contains(list_->visualRect(at));
+  const auto isSeen = [&](int line) {
+    return line < 0 || list_->viewport()->rect().contains(list_->visualRect(model_->index(line)));
+  };
+  // A move chooses what ran last; the cursor is at the one behind it.
+  const auto& position = store().position();
+  const bool moved = position.in_step() && position.instruction() == selection().selection().instruction + 1;
+  const bool seen = isSeen(row) && (mine || !moved || isSeen(model_->rowOf(position.instruction())));
   selecting_ = true;
   list_->setCurrentIndex(at);
   selecting_ = mine;

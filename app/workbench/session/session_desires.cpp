@@ -95,6 +95,12 @@ void SessionDesires::catchUp(Then then) {
   if (then) then();
 }
 
+// What was being set for a run was cancelled: by a person, who means the run, or for a newer wish, with which the run goes
+// on.
+void SessionDesires::goOnAfterNewer(Then then) {
+  if (run_.on && std::exchange(run_.interrupted, false)) catchUp(std::move(then));
+}
+
 // A quiet request. One that was cancelled together with something else is sent again; one that the worker refuses is taken
 // back. `asking` says whether one is on its way: the next one waits for its answer.
 void SessionDesires::answered(const Delivery& d, bool* asking, const Then& taken, const Then& back) {
@@ -192,10 +198,10 @@ void SessionDesires::sendPin(Then then) {
         tries_ = 0;
         if (then) then();
       },
-      [this, before, ofRun = run_.on] {
+      [this, before, then, ofRun = run_.on] {
         if (!link_.client().alive()) return;
         known_.pinned = before;
-        if (ofRun && link_.newestError() == "cancelled") return;
+        if (ofRun && link_.newestError() == "cancelled") return goOnAfterNewer(then);
         desired_.setPinned(before.pinned(), {store_.graph(), store_.plan()});
         show();
       });

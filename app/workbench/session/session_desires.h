@@ -64,6 +64,7 @@ class SessionDesires : public SessionPart {
   void sendOptions(Then then);
   void sendPin(Then then);
   std::optional<std::pair<int, bool>> nextPin() const;  // value and whether it is wanted
+  void goOnAfterNewer(Then then);
   void showInAdvance(const OptionSettings& settings);
 
   DesiredState desired_;

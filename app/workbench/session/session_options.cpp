@@ -95,11 +95,14 @@ void SessionDesires::sendOptions(Then then) {
         emit session_.note(optionsTouched_ ? QStringLiteral("%1 from the next step on").arg(text) : text);
         if (then) then();
       },
-      [this, settings, ofRun = run_.on] {
+      [this, settings, then, ofRun = run_.on] {
         sent_.clear();
         if (!link_.client().alive()) return;
         // Who pauses a run means the run; who cancels a change means the change.
-        if (ofRun && link_.newestError() == "cancelled") return desired_.giveBack(settings);
+        if (ofRun && link_.newestError() == "cancelled") {
+          desired_.giveBack(settings);
+          return goOnAfterNewer(then);
+        }
         // What was shown in advance is not so.
         snapshot::Request options;
         options.mutable_options();
