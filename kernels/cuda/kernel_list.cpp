@@ -12,7 +12,9 @@ std::span<const KernelEntry> cudaKernels() {
   using namespace cuda;
   static constexpr KernelEntry kEntries[] = {
 #define SS_KERNEL(domain, op, make, file) {domain, op, make},
+#define SS_TABLE  // of a small build: those of its list
 #include "kernels/cuda/kernels.inc"
+#undef SS_TABLE
 #undef SS_KERNEL
       {"stepscope", "DropoutPart", makeDropoutPart},
   };
