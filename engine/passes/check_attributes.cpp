@@ -40,6 +40,7 @@ constexpr Form kForms[] = {
     {"Conv", "auto_pad dilations group kernel_shape pads strides winograd"},
     {"ConvInteger", "auto_pad dilations group kernel_shape pads strides"},
     {"ConvTranspose", "auto_pad dilations group kernel_shape output_padding output_shape pads strides"},
+    {"CumProd", "exclusive reverse"},
     {"CumSum", "exclusive reverse"},
     {"DFT", "axis inverse onesided"},
     {"DeformConv", "dilations group kernel_shape offset_group pads strides"},

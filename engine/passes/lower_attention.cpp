@@ -5,45 +5,26 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/passes/beside.h"
+#include "engine/passes/node_lowering.h"
 
 namespace stepscope {
 namespace {
 
-using Integers = std::vector<std::int64_t>;
-
-class Lowering {
+class Transformer : public NodeLowering {
  public:
-  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
-
-  Status run() {
-    for (const NodeId id : std::vector<NodeId>(graph_.order())) {
-      node_ = id;
-      results_.clear();
-      reason_.clear();
-      const bool attends = node().domain.empty() && node().op == "Attention";
-      if (attends)
-        attention();
-      else if (node().domain.empty() && node().op == "RotaryEmbedding")
-        rotaryEmbedding();
-      if (!reason_.empty()) context_.block(node().label() + ": " + reason_);
-      if (results_.empty()) {
-        order_.push_back(id);
-        continue;
-      }
-      for (std::size_t o = 0; o < results_.size(); ++o)
-        if (node().output(o)) replacements_.replace(node().output(o), results_[o]);
-      replacements_.remove(id);
-      context_.match();
-    }
-    if (context_.result.matches == 0) return {};
-    replacements_.apply();
-    graph_.setOrder(std::move(order_));
-    return {};
-  }
+  using NodeLowering::NodeLowering;
 
  private:
-  const Node& node() const { return graph_.node(node_); }
+  std::vector<ValueId> lower() override {
+    results_.clear();
+    reason_.clear();
+    if (is("Attention"))
+      attention();
+    else if (is("RotaryEmbedding"))
+      rotaryEmbedding();
+    return reason_.empty() ? results_ : NodeLowering::stay(reason_);
+  }
+
   void stay(std::string reason) {
     if (reason_.empty()) reason_ = std::move(reason);
   }
@@ -259,9 +240,6 @@ class Lowering {
 
   // --- writing
 
-  std::optional<Shape> shapeOf(std::size_t input) const {
-    return node().input(input) ? context_.inference.shape(node().input(input)) : std::nullopt;
-  }
   double lowest() const {
     return type_ == DType::kF16 ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest());
   }
@@ -280,30 +258,15 @@ class Lowering {
   }
   // A value that nobody else makes.
   ValueId own(ValueId x) { return emit("Identity", {x}); }
-  ValueId ints(const Integers& values) { return graph_.addConstant(node().name + "/ints", Tensor::ints(values)); }
-  ValueId integer(std::int64_t value) {
-    return graph_.addConstant(node().name + "/int", Tensor::of<std::int64_t>({}, std::span<const std::int64_t>(&value, 1)));
-  }
-  ValueId real(double value) { return graph_.addConstant(node().name + "/real", Tensor::scalar(type_, value)); }
+  ValueId real(double value) { return NodeLowering::real(type_, value); }
 
-  ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
-    order_.push_back(graph_.value(result).producer);
-    return result;
-  }
-
-  Graph& graph_;
-  PassContext& context_;
-  Replacements replacements_{graph_};
-  NodeId node_;
   DType type_ = DType::kF32;  // of the node's operands
   std::vector<ValueId> results_;
   std::string reason_;
-  std::vector<NodeId> order_;
 };
 
 }  // namespace
 
-Status lowerAttention(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
+Status lowerAttention(Graph& graph, PassContext& context) { return Transformer(graph, context).run(); }
 
 }  // namespace stepscope

@@ -8,12 +8,10 @@
 #include <numeric>
 
 #include "engine/ops/op_def.h"
-#include "engine/passes/beside.h"
+#include "engine/passes/node_lowering.h"
 
 namespace stepscope {
 namespace {
-
-using Integers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostBasisElements = std::int64_t{1} << 24;
 
@@ -23,44 +21,28 @@ struct Extent {
   ValueId value;
 };
 
-class Lowering {
+class Signal : public NodeLowering {
  public:
-  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
-
-  Status run() {
-    for (const NodeId id : std::vector<NodeId>(graph_.order())) {
-      node_ = id;
-      const std::string op = node().domain.empty() ? node().op : "";
-      ValueId result;
-      if (op == "DFT")
-        result = dft();
-      else if (op == "STFT")
-        result = stft();
-      else if (op == "HannWindow")
-        result = window(0.5, 0.5, 0);
-      else if (op == "HammingWindow")
-        result = window(25.0 / 46, 21.0 / 46, 0);
-      else if (op == "BlackmanWindow")
-        result = window(0.42, 0.5, 0.08);
-      if (!result) {
-        order_.push_back(id);
-        continue;
-      }
-      replacements_.replace(node().output(0), result);
-      replacements_.remove(id);
-      context_.match();
-    }
-    if (context_.result.matches == 0) return {};
-    replacements_.apply();
-    graph_.setOrder(std::move(order_));
-    return {};
-  }
+  using NodeLowering::NodeLowering;
 
  private:
-  const Node& node() const { return graph_.node(node_); }
+  std::vector<ValueId> lower() override {
+    ValueId result;
+    if (is("DFT"))
+      result = dft();
+    else if (is("STFT"))
+      result = stft();
+    else if (is("HannWindow"))
+      result = window(0.5, 0.5, 0);
+    else if (is("HammingWindow"))
+      result = window(25.0 / 46, 21.0 / 46, 0);
+    else if (is("BlackmanWindow"))
+      result = window(0.42, 0.5, 0.08);
+    return result ? std::vector<ValueId>{result} : std::vector<ValueId>{};
+  }
 
-  ValueId stay(std::string reason) {
-    context_.block(node().label() + ": " + std::move(reason));
+  ValueId stay(const std::string& reason) {
+    NodeLowering::stay(reason);
     return {};
   }
 
@@ -70,7 +52,7 @@ class Lowering {
   ValueId window(double a, double b, double c) {
     if (!node().input(0) || !node().output(0)) return stay("no size");
     const bool periodic = node().attrs.integer("periodic", 1) != 0;
-    const ValueId size = emit("Cast", {emit("Reshape", {node().input(0), shape({})})}, to(DType::kI64));
+    const ValueId size = emit("Cast", {emit("Reshape", {node().input(0), ints({})})}, to(DType::kI64));
     const ValueId length = periodic ? size : emit("Sub", {size, integer(1)});
     const ValueId n = emit("Cast", {emit("Range", {integer(0), size, integer(1)})}, to(DType::kF64));
     const ValueId step =
@@ -107,7 +89,7 @@ class Lowering {
       period = scalarOf(node().input(1));
       if (period.known && *period.known < 1)
         return stay(fmt::format("transform length {}; expected 1 or more", *period.known));
-      for (ValueId& component : x) component = emit("Slice", {component, shape({0}), vector(period), shape({-1})});
+      for (ValueId& component : x) component = emit("Slice", {component, ints({0}), vector(period), ints({-1})});
       rows = rows.known && period.known ? known(std::min(*rows.known, *period.known))
                                         : Extent{{}, emit("Min", {rows.value, period.value})};
     }
@@ -123,7 +105,7 @@ class Lowering {
     } else {
       y = transform(x, rows, period, onesided, inverse);
     }
-    for (ValueId& component : y) component = emit("Unsqueeze", {moved(component), shape({-1})});
+    for (ValueId& component : y) component = emit("Unsqueeze", {moved(component), ints({-1})});
     return y.size() == 1 ? y[0] : emit("Concat", y, {{"axis", std::int64_t{-1}}});
   }
 
@@ -163,14 +145,14 @@ class Lowering {
     if (length.known && *length.known < 1) return stay(fmt::format("frame length {}; expected 1 or more", *length.known));
     const Extent samples = extentOf(node().input(0), 1), step = scalarOf(node().input(1));
     const ValueId end = emit("Add", {emit("Sub", {samples.value, length.value}), integer(1)});
-    const ValueId starts = emit("Unsqueeze", {emit("Range", {integer(0), end, step.value}), shape({1})});
+    const ValueId starts = emit("Unsqueeze", {emit("Range", {integer(0), end, step.value}), ints({1})});
     const ValueId positions = emit("Add", {starts, emit("Range", {integer(0), length.value, integer(1)})});
     for (ValueId& component : x) {
       component = emit("Gather", {component, positions}, {{"axis", std::int64_t{1}}});
       if (node().input(2)) component = emit("Mul", {component, emit("CastLike", {node().input(2), component})});
     }
     std::vector<ValueId> y = transform(x, length, length, node().attrs.integer("onesided", 1) != 0, false);
-    for (ValueId& component : y) component = emit("Unsqueeze", {component, shape({-1})});
+    for (ValueId& component : y) component = emit("Unsqueeze", {component, ints({-1})});
     return emit("Concat", y, {{"axis", std::int64_t{-1}}});
   }
 
@@ -210,7 +192,7 @@ class Lowering {
         }
       return graph_.addConstant(node().name + (cosine ? "/cosines" : "/sines"), std::move(matrix));
     }
-    const ValueId row = emit("Unsqueeze", {emit("Range", {integer(0), rows.value, integer(1)}), shape({1})});
+    const ValueId row = emit("Unsqueeze", {emit("Range", {integer(0), rows.value, integer(1)}), ints({1})});
     const ValueId turns =
         emit("Mod", {emit("Mul", {row, emit("Range", {integer(0), columns.value, integer(1)})}), period.value});
     const ValueId n = emit("Cast", {period.value}, to(DType::kF64));
@@ -250,40 +232,24 @@ class Lowering {
     const auto shape = context_.inference.shape(v);
     if (shape && axis < shape->size() && (*shape)[axis].known()) return known((*shape)[axis].value());
     const auto begin = static_cast<std::int64_t>(axis);
-    return {{}, emit("Reshape", {emit("Shape", {v}, {{"start", begin}, {"end", begin + 1}}), this->shape({})})};
+    return {{}, emit("Reshape", {emit("Shape", {v}, {{"start", begin}, {"end", begin + 1}}), ints({})})};
   }
 
   Extent scalarOf(ValueId v) {
-    const auto ints = context_.inference.integers(v);
-    if (ints && ints->size() == 1) return known(ints->front());
-    return {{}, emit("Cast", {emit("Reshape", {v, shape({})})}, to(DType::kI64))};
+    const auto numbers = context_.inference.integers(v);
+    if (numbers && numbers->size() == 1) return known(numbers->front());
+    return {{}, emit("Cast", {emit("Reshape", {v, ints({})})}, to(DType::kI64))};
   }
 
   // --- writing
 
-  ValueId vector(const Extent& e) { return e.known ? shape({*e.known}) : emit("Unsqueeze", {e.value, shape({0})}); }
-  ValueId shape(const Integers& values) { return graph_.addConstant(node().name + "/ints", Tensor::ints(values)); }
-  ValueId integer(std::int64_t value) {
-    return graph_.addConstant(node().name + "/int", Tensor::of<std::int64_t>({}, std::span<const std::int64_t>(&value, 1)));
-  }
-  ValueId real(double value) { return graph_.addConstant(node().name + "/real", Tensor::scalar(DType::kF64, value)); }
+  ValueId vector(const Extent& e) { return e.known ? ints({*e.known}) : emit("Unsqueeze", {e.value, ints({0})}); }
+  ValueId real(double value) { return NodeLowering::real(DType::kF64, value); }
   static Attributes to(DType dtype) { return {{"to", static_cast<std::int64_t>(dtype == DType::kI64 ? 7 : 11)}}; }
-
-  ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
-    order_.push_back(graph_.value(result).producer);
-    return result;
-  }
-
-  Graph& graph_;
-  PassContext& context_;
-  Replacements replacements_{graph_};
-  NodeId node_;
-  std::vector<NodeId> order_;
 };
 
 }  // namespace
 
-Status lowerSignal(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
+Status lowerSignal(Graph& graph, PassContext& context) { return Signal(graph, context).run(); }
 
 }  // namespace stepscope

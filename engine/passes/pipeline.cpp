@@ -39,6 +39,7 @@
 #include "engine/passes/keep_low_weights.h"
 #include "engine/passes/library_epilogues.h"
 #include "engine/passes/lower_attention.h"
+#include "engine/passes/lower_deform_conv.h"
 #include "engine/passes/lower_einsum.h"
 #include "engine/passes/lower_if.h"
 #include "engine/passes/lower_sequences.h"
@@ -80,26 +81,28 @@ PassList inlining() {
 }
 
 PassList inferring() {
-  return {"infer",
-          {
-              kInfer,
-              {"unroll_loops", "writes out Loop and Scan of a known number of iterations", unrollLoops, kMandatory},
-              {"lower_signal", "computes Fourier transforms and windows with products", lowerSignal, kMandatory},
-              {"lower_attention", "writes Attention and RotaryEmbedding as the public ops they mean", lowerAttention,
-               kMandatory},
-              {"lower_soft_labels", "computes cross entropy with probabilities as labels", lowerSoftLabels, kMandatory},
-              {"straight_through", "gives quantisation in training its gradient", straightThrough, kMandatory},
-              {"drop_zero_bias", "takes constant zeros from convolutions", dropZeroBias, kMandatory},
-              {"settle_norm_types", "casts where a normalisation mixes types", settleNormTypes, kMandatory},
-              {"lower_if", "puts the branches of If into the graph that stood in a loop or waited for ranks",
-               lowerRemainingIf, kMandatory},
-              {"pair_messages", "joins each Recv to its Send, where a loop or a branch had them", pairRemainingMessages,
-               kMandatory},
-              {"lower_sequences", "writes sequences of known length as plain values", lowerSequences, kMandatory},
-              kInfer,
-              {"check_declared", "compares the file's declarations with what the graph computes", checkDeclared, kMandatory},
-          },
-          9};
+  return {
+      "infer",
+      {
+          kInfer,
+          {"unroll_loops", "writes out Loop and Scan of a known number of iterations", unrollLoops, kMandatory},
+          {"lower_signal", "computes Fourier transforms and windows with products", lowerSignal, kMandatory},
+          {"lower_attention", "writes Attention and RotaryEmbedding as the public ops they mean", lowerAttention,
+           kMandatory},
+          {"lower_deform_conv", "computes deformable convolutions by sampling and a product", lowerDeformConv, kMandatory},
+          {"lower_soft_labels", "computes cross entropy with probabilities as labels", lowerSoftLabels, kMandatory},
+          {"straight_through", "gives quantisation in training its gradient", straightThrough, kMandatory},
+          {"drop_zero_bias", "takes constant zeros from convolutions", dropZeroBias, kMandatory},
+          {"settle_norm_types", "casts where a normalisation mixes types", settleNormTypes, kMandatory},
+          {"lower_if", "puts the branches of If into the graph that stood in a loop or waited for ranks", lowerRemainingIf,
+           kMandatory},
+          {"pair_messages", "joins each Recv to its Send, where a loop or a branch had them", pairRemainingMessages,
+           kMandatory},
+          {"lower_sequences", "writes sequences of known length as plain values", lowerSequences, kMandatory},
+          kInfer,
+          {"check_declared", "compares the file's declarations with what the graph computes", checkDeclared, kMandatory},
+      },
+      10};
 }
 
 PassList beforeGradient() {

@@ -104,7 +104,7 @@ bool isPositions(const Graph& graph, ValueId value) {
     const NodeId producer = graph.value(value).producer;
     if (!producer) return false;
     const Node& node = graph.node(producer);
-    if (isOneOf(&node, {"Range", "Shape", "CumSum"})) return true;
+    if (isOneOf(&node, {"Range", "Shape", "CumSum", "CumProd"})) return true;
     if (!handsOn(node, 0) && !isOneOf(&node, {"Expand"})) return false;
     value = node.input(0);
   }

@@ -205,6 +205,7 @@ def reductions():
     hidden = t([-inf, 0.5, 1.0, -inf, -inf, 0.25], 2, 3)
     row("Softmax", lambda v: v.softmax(-1), hidden, name="Softmax_hidden")
     row("CumSum", lambda v, a: v.cumsum(1), x, t(1, dtype=torch.int64).reshape(()))
+    mixing("CumProd", lambda v, a: v.cumprod(1), x, t(1, dtype=torch.int64).reshape(()))
     square = t([2.0, 0.5, -1.0, 3.0], 2, 2)
     mixing("Det", torch.linalg.det, square)
     mixing("Inverse", torch.linalg.inv, square, domain=MS)

@@ -76,6 +76,19 @@ void addReductions(std::vector<OpExample>& list) {
                       {In::random({2, 3, 4}), In::scalarInt(1)},
                       1,
                       {{"exclusive", exclusive}, {"reverse", reverse}}});
+  for (const std::int64_t exclusive : {kNo, kYes})
+    for (const std::int64_t reverse : {kNo, kYes}) {
+      const Attributes attributes{{"exclusive", exclusive}, {"reverse", reverse}};
+      const std::string form = std::to_string(exclusive) + std::to_string(reverse);
+      list.push_back({"CumProd_" + form, "", "CumProd", {In::random({2, 3, 4}), In::scalarInt(1)}, 1, attributes});
+      list.push_back({"CumProdGrad_" + form,
+                      "stepscope",
+                      "CumProdGrad",
+                      {In::random({2, 3, 4}), In::random({2, 3, 4}), In::scalarInt(1)},
+                      1,
+                      attributes});
+    }
+  list.push_back({"CumProd_none", "", "CumProd", {In::random({0, 3}), In::scalarInt(-1)}, 1, {}, 1e-6, false});
   list.push_back({"Inverse_batch", "com.microsoft", "Inverse", {In::random({2, 3, 3})}});
   // A zero on the diagonal has to be exchanged; no matrix at all has nothing to vary.
   list.push_back(

@@ -115,8 +115,9 @@ TEST(OpRegistry, PrecisionClassesAreThoseOfAutocast) {
   };
   for (const char* op : {"MatMul", "Gemm", "Conv", "ConvTranspose", "LSTM", "GRU", "PRelu", "Einsum"})
     EXPECT_EQ(of(op), Precision::kLow) << op;
-  for (const char* op : {"Softmax", "LogSoftmax", "LayerNormalization", "GroupNormalization", "SoftmaxCrossEntropyLoss",
-                         "Pow", "Exp", "Log", "CumSum", "ReduceProd", "ReduceSum", "Softplus", "Tan", "Acos", "Cosh"})
+  for (const char* op :
+       {"Softmax", "LogSoftmax", "LayerNormalization", "GroupNormalization", "SoftmaxCrossEntropyLoss", "Pow", "Exp", "Log",
+        "CumSum", "CumProd", "ReduceProd", "ReduceSum", "Softplus", "Tan", "Acos", "Cosh"})
     EXPECT_EQ(of(op), Precision::kF32) << op;
   for (const char* op : {"Relu", "Add", "Mul", "Concat", "Where", "Reshape", "Gather", "MaxPool", "Sigmoid", "Tanh", "Gelu"})
     EXPECT_EQ(of(op), Precision::kFollows) << op;
