@@ -343,6 +343,7 @@ class Check {
       const Value& next = ran.value(update.next);
       if (ran.value(update.state).name != name || !next.producer || next.outputIndex != 2) continue;
       const Node& node = ran.node(next.producer);
+      if (node.attrs.integer("sample_variance", 0) != 0) return;
       const auto& shape = ran.value(node.input(0)).type.shape;
       const auto dims = shape ? knownDims(*shape) : std::nullopt;
       if (!node.op.ends_with("BatchNormalization") || !dims) return;

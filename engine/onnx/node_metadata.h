@@ -19,6 +19,9 @@ inline constexpr const char* kRoleKey = "stepscope.role";          // of an init
 inline constexpr const char* kCapacityKey = "stepscope.capacity";  // of the model: Graph::nodeCapacity()
 inline constexpr const char* kRemovedKey = "stepscope.removed.";   // + id: a removed node as NodeProto bytes
 inline constexpr const char* kUpdateKey = "stepscope.update.";     // + index + ".state" / ".next": value names
+// Of the model, "pytorch": running statistics are kept as PyTorch keeps them (kernels/running_variance.h), and those in the
+// file count no batch that is still to come.
+inline constexpr const char* kStatisticsKey = "stepscope.statistics";
 
 // A predicate with its condition by name, as in the file.
 struct NamedPredicate {

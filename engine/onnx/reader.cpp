@@ -4,6 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -78,6 +79,7 @@ class ModelReader {
     checkExternal(model);
     if (!problems_.empty()) return tl::make_unexpected(problems_.toError());
     readStateUpdates(*graph);
+    readStatistics(*graph);
     SS_TRY(materialise(model));
     model.graph = std::move(*graph);
     for (std::size_t i = 0; i < bodies_.size(); ++i) model.functions[i].body = std::move(*bodies_[i]);
@@ -185,6 +187,17 @@ class ModelReader {
       const ValueId nextId = graph.findValue(next->second);
       if (stateId && nextId) graph.stateUpdates.push_back({stateId, nextId});
     }
+  }
+
+  void readStatistics(Graph& graph) {
+    const auto& entries = proto_.metadata_props();
+    if (std::none_of(entries.begin(), entries.end(),
+                     [](const auto& entry) { return entry.key() == kStatisticsKey && entry.value() == "pytorch"; }))
+      return;
+    for (const NodeId id : graph.order())
+      if (const Node& node = graph.node(id);
+          node.op == "BatchNormalization" && node.domain.empty() && node.attrs.integer("training_mode", 0) != 0)
+        graph.mutableNode(id).attrs.set("sample_variance", std::int64_t{1});
   }
 
   // All ranges are checked against their files before the first byte of weights is read.

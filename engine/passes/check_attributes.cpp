@@ -14,15 +14,15 @@ struct Form {
   std::string_view op, attributes;
 };
 
-// Sorted by op; `winograd` is what pass choose_winograd writes, of a graph that was saved. Source: onnx/docs/Operators.md
-// and Changelog.md.
+// Sorted by op; `winograd` is what pass choose_winograd writes and `sample_variance` the reader, of a graph that was saved.
+// Source: onnx/docs/Operators.md and Changelog.md.
 constexpr Form kForms[] = {
     {"AffineGrid", "align_corners"},
     {"ArgMax", "axis keepdims select_last_index"},
     {"ArgMin", "axis keepdims select_last_index"},
     {"Attention", "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision"},
     {"AveragePool", "auto_pad ceil_mode count_include_pad dilations kernel_shape! pads strides"},
-    {"BatchNormalization", "consumed_inputs epsilon is_test momentum spatial training_mode"},
+    {"BatchNormalization", "consumed_inputs epsilon is_test momentum sample_variance spatial training_mode"},
     {"Bernoulli", "dtype seed"},
     {"BitShift", "direction!"},
     {"BlackmanWindow", "output_datatype periodic"},

@@ -23,6 +23,10 @@ Status findTracedStatistics(Graph& graph, PassContext& context) {
     if (node.op != "BatchNormalization" || node.attrs.integer("training_mode", 0) == 0) continue;
     const ValueId mean = node.input(kMean), variance = node.input(kVariance);
     if (!mean || !variance) continue;
+    if (node.attrs.integer("sample_variance", 0) != 0) {
+      context.miss(id, "the file says that its statistics are PyTorch's, from before the first batch");
+      continue;
+    }
     if (isAll(graph.value(mean), 0) && isAll(graph.value(variance), 1)) {
       context.miss(id, "the statistics in the file are mean 0 and variance 1: no batch is counted in them");
       continue;

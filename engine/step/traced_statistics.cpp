@@ -39,6 +39,8 @@ Result<bool> traceCountedFirstBatch(const Executor& executor) {
   for (const StateUpdate& update : graph.stateUpdates) {
     const Value& next = graph.value(update.next);
     if (!isStatistic(graph, next)) continue;
+    if (graph.node(next.producer).attrs.integer("sample_variance", 0) != 0)
+      return false;  // the file says that it counts none
     const auto [momentum, initial] = ruleOf(graph, next);
     SS_ASSIGN(const Tensor before, executor.read(update.state));
     SS_ASSIGN(const Tensor after, executor.read(update.next));

@@ -3,6 +3,7 @@
 #include "kernels/cuda/block_sums.h"
 #include "kernels/cuda/row_parts.h"
 #include "kernels/cuda/support.h"
+#include "kernels/running_variance.h"
 
 namespace stepscope::cuda {
 inline namespace batch_norm_cu {
@@ -33,7 +34,7 @@ struct Planes {
 struct Norm {
   Planes planes;
   bool training = false, relu = false;
-  double epsilon = 0, momentum = 0;
+  double epsilon = 0, momentum = 0, varianceFactor = 1;
 };
 
 // found: [channels, 2] mean and 1 / deviation. One block per channel; the state may be written over what it follows.
@@ -66,7 +67,8 @@ SS_GLOBAL void channelStatistics(Global<const float> x, Global<const float> mean
   found[2 * c] = centre;
   found[2 * c + 1] = inverse;
   if (nextMean.present()) nextMean[c] = static_cast<float>(oldMean * m + centre * (1 - m));
-  if (nextVariance.present()) nextVariance[c] = static_cast<float>(oldVariance * m + spread * (1 - m));
+  if (nextVariance.present())
+    nextVariance[c] = static_cast<float>(oldVariance * m + spread * (norm.training ? norm.varianceFactor : 1.0) * (1 - m));
   if (savedMean.present()) savedMean[c] = static_cast<float>(centre);
   if (savedInverse.present()) savedInverse[c] = static_cast<float>(inverse);
 }
@@ -184,6 +186,8 @@ Result<std::unique_ptr<Kernel>> makeBatchNorm(const KernelSpec& spec) {
   norm.relu = spec.attrs.integer("relu", 0) != 0;
   norm.epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-5F));
   norm.momentum = static_cast<double>(spec.attrs.real("momentum", 0.9F));
+  norm.varianceFactor =
+      runningVarianceFactor(spec.attrs.integer("sample_variance", 0) != 0, static_cast<double>(norm.planes.ofChannel()));
   if (!takesOutput(spec, 0) || !takesOptional(spec, 5, total)) return notTaken(spec, "operands of another size");
   for (std::size_t o = 1; o < 5; ++o)
     if (!takesOptionalOutput(spec, o, norm.planes.channels))

@@ -162,7 +162,10 @@ TEST_F(Channels, BatchNormalizationInBothLayouts) {
     const Operand variance{{channels}, Layout::kPlain, true, random({channels}, 0.5, 2)};
     BlockedTrial trial{"stepscope",
                        "FusedBatchNormalization",
-                       {{"relu", std::int64_t{relu}}, {"training_mode", std::int64_t{training}}, {"momentum", 0.8F}},
+                       {{"relu", std::int64_t{relu}},
+                        {"training_mode", std::int64_t{training}},
+                        {"momentum", 0.8F},
+                        {"sample_variance", std::int64_t{round % 3 == 0}}},
                        {full, vector, vector, vector, variance},
                        {full, vector, vector, vector, vector}};
     if (adds) trial.inputs.push_back(full);

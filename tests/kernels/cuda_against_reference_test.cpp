@@ -242,11 +242,13 @@ TEST(CudaBatchNorms, AgreeWithTheReferenceKernel) {
   SS_NEEDS_DEVICE();
   const std::optional<Dims> none, c = Dims{3}, x = Dims{4, 3, 5, 7}, wide = Dims{2, 3, 30, 31};
   const Attributes frozen{{"epsilon", 1e-3F}}, trained{{"training_mode", std::int64_t{1}}, {"momentum", 0.8F}},
+      sample{{"training_mode", std::int64_t{1}}, {"sample_variance", std::int64_t{1}}},
       fused{{"training_mode", std::int64_t{1}}, {"relu", std::int64_t{1}}}, frozenGrad{{"training_mode", std::int64_t{0}}};
   Random random(10);
   for (const WindowCase& test : std::vector<WindowCase>{
            {"", "BatchNormalization", frozen, {x, c, c, c, c}, {x}},
            {"", "BatchNormalization", trained, {x, c, c, c, c}, {x, c, c, c, c}},
+           {"", "BatchNormalization", sample, {x, c, c, c, c}, {x, c, c}},
            {"", "BatchNormalization", trained, {wide, c, c, c, c}, {wide, c, c}},
            {"", "BatchNormalization", trained, {Dims{9, 3}, c, c, c, c}, {Dims{9, 3}, none, none, c, c}},
            {"stepscope", "FusedBatchNormalization", fused, {x, c, c, c, c, x}, {x, c, c, c, c}},

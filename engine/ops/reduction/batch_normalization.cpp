@@ -91,10 +91,9 @@ extern const OpDef kBatchNormalizationOp{
     .sinceVersion = 15,
     .doc =
         "y = (x - mean) / sqrt(var + epsilon) * scale + b per channel. training_mode: statistics of the batch, and running "
-        "= "
-        "old * momentum + batch * (1 - momentum) with the population variance, written to state and never repeated by "
-        "recompute; else the inputs mean and var. Outputs 3, 4: the mean and 1/sqrt(var + "
-        "epsilon) used.",
+        "= old * momentum + batch * (1 - momentum) with the population variance (attribute sample_variance: that of a "
+        "sample), written to state and never repeated by recompute; else the inputs mean and var. Outputs 3, 4: the mean "
+        "and 1/sqrt(var + epsilon) used.",
     .inputs = {5, 5},
     .outputs = {1, 5},
     .category = OpCategory::kNormalization,

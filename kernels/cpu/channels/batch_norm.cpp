@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/channels/channels.h"
 #include "kernels/cpu/channels/lanes.h"
+#include "kernels/running_variance.h"
 #include "kernels/threads.h"
 
 namespace stepscope::cpu {
@@ -84,6 +85,7 @@ class BatchNormKernel final : public Kernel {
         relu_(spec.attrs.integer("relu", 0) != 0),
         epsilon_(spec.attrs.real("epsilon", 1e-5F)),
         momentum_(spec.attrs.real("momentum", 0.9F)),
+        sample_(spec.attrs.integer("sample_variance", 0) != 0),
         threads_(threadsForElements(4 * elementCount(spec.inputs[0].dims), spec.threads)) {}
 
   Status run(const KernelCall& call) override {
@@ -98,7 +100,7 @@ class BatchNormKernel final : public Kernel {
     const T* z = call.inputPresent(5) ? static_cast<const T*>(call.inputs[5].data) : nullptr;
     T* y = static_cast<T*>(call.outputs[0].data);
     const std::array<float*, 4> statistics{out(1), out(2), out(3), out(4)};
-    const double count = g_.count();
+    const double count = g_.count(), factor = runningVarianceFactor(sample_, count);
 #pragma omp parallel for schedule(static) num_threads(threads_)
     for (std::int64_t group = 0; group < g_.groups; ++group) {
       LaneSums sums{}, squares{};
@@ -121,7 +123,7 @@ class BatchNormKernel final : public Kernel {
         const double inverse = 1 / std::sqrt(variance + epsilon_);
         const std::array<double, 4> values{
             training_ ? oldMean[c] * momentum_ + mean * (1 - momentum_) : oldMean[c],
-            training_ ? oldVariance[c] * momentum_ + variance * (1 - momentum_) : oldVariance[c], mean, inverse};
+            training_ ? oldVariance[c] * momentum_ + variance * factor * (1 - momentum_) : oldVariance[c], mean, inverse};
         for (std::size_t i = 0; i < values.size(); ++i)
           if (statistics[i] != nullptr) statistics[i][c] = static_cast<float>(values[i]);
         a.mean[l] = static_cast<float>(mean);
@@ -147,6 +149,7 @@ class BatchNormKernel final : public Kernel {
   ChannelGroups g_;
   bool training_, relu_;
   double epsilon_, momentum_;
+  bool sample_;
   int threads_;
 };
 

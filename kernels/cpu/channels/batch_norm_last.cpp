@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/channels/channels.h"
 #include "kernels/cpu/channels/channels_last.h"
+#include "kernels/running_variance.h"
 #include "kernels/threads.h"
 
 namespace stepscope::cpu {
@@ -172,7 +173,8 @@ class BatchNormLastKernel final : public RowKernel {
         training_(spec.attrs.integer("training_mode", 0) != 0),
         relu_(spec.attrs.integer("relu", 0) != 0),
         epsilon_(spec.attrs.real("epsilon", 1e-5F)),
-        momentum_(spec.attrs.real("momentum", 0.9F)) {}
+        momentum_(spec.attrs.real("momentum", 0.9F)),
+        sample_(spec.attrs.integer("sample_variance", 0) != 0) {}
 
   Status run(const KernelCall& call) override {
     const BFloat16 *x = low(call, 0), *z = low(call, 5);
@@ -190,6 +192,7 @@ class BatchNormLastKernel final : public RowKernel {
       });
     const double* total = rows_.sums(sums, 0);
     const auto count = static_cast<double>(rows_.rows);
+    const double factor = runningVarianceFactor(sample_, count);
     for (std::int64_t c = 0; c < channels; ++c) {
       double mean = oldMean[c], variance = oldVariance[c];
       if (training_) {
@@ -199,7 +202,7 @@ class BatchNormLastKernel final : public RowKernel {
       const double inverse = 1 / std::sqrt(variance + epsilon_);
       const std::array<double, 4> values{
           training_ ? oldMean[c] * momentum_ + mean * (1 - momentum_) : oldMean[c],
-          training_ ? oldVariance[c] * momentum_ + variance * (1 - momentum_) : oldVariance[c], mean, inverse};
+          training_ ? oldVariance[c] * momentum_ + variance * factor * (1 - momentum_) : oldVariance[c], mean, inverse};
       for (std::size_t i = 0; i < values.size(); ++i)
         if (statistics[i] != nullptr) statistics[i][c] = static_cast<float>(values[i]);
       means[c] = static_cast<float>(mean);
@@ -216,6 +219,7 @@ class BatchNormLastKernel final : public RowKernel {
  private:
   bool training_, relu_;
   double epsilon_, momentum_;
+  bool sample_;
 };
 
 // dy, x?, scale, mean, inv_std, y? → dx?, dscale?, dbias?, g?

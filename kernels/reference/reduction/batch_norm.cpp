@@ -2,6 +2,7 @@
 
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"
+#include "kernels/running_variance.h"
 
 namespace stepscope::reference {
 namespace {
@@ -40,6 +41,7 @@ Status batchNorm(const KernelSpec& spec, const KernelCall& call) {
   const bool relu = spec.attrs.integer("relu", 0) != 0, adds = call.inputPresent(5);
   if (adds) SS_TRY(expectElements(spec, "z", call.inputs[5], x.elements()));
   const auto count = static_cast<double>(p.batch * p.spatial);
+  const double factor = runningVarianceFactor(spec.attrs.integer("sample_variance", 0) != 0, count);
   const auto store = [&](std::size_t output, std::int64_t c, double value) {
     if (call.outputPresent(output)) storeElement(call.outputs[output], c, value);
   };
@@ -69,7 +71,7 @@ Status batchNorm(const KernelSpec& spec, const KernelCall& call) {
         out[i] = static_cast<T>(relu && y < 0 ? 0 : y);
       });
       store(1, c, training ? oldMean * momentum + mean * (1 - momentum) : oldMean);
-      store(2, c, training ? oldVariance * momentum + variance * (1 - momentum) : oldVariance);
+      store(2, c, training ? oldVariance * momentum + variance * factor * (1 - momentum) : oldVariance);
       store(3, c, mean);
       store(4, c, inverse);
     }

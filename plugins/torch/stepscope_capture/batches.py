@@ -2,6 +2,8 @@
 """Batches as rows of tensors with names, and as arrays."""
 
 import collections.abc
+import copy
+import dataclasses
 import inspect
 
 import numpy as np
@@ -29,10 +31,17 @@ def _sequence(value):
     return isinstance(value, (list, tuple))
 
 
+def _attributes(value):
+    """Those of a dataclass, or of another object that has tensors among them (a batch of a library); None for everything else."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None if isinstance(value, (torch.Tensor, torch.nn.Module)) or not _holds(value) else vars(value)
+
+
 def _leaves(value, path, found):
-    """Adds (path, tensor or other value) of everything in nested lists, tuples and dicts."""
-    if _mapping(value) or _sequence(value):
-        for key, part in value.items() if _mapping(value) else enumerate(value):
+    """Adds (path, tensor or other value) of everything in nested lists, tuples, dicts and objects."""
+    if _mapping(value) or _sequence(value) or _attributes(value) is not None:
+        for key, part in value.items() if _mapping(value) else enumerate(value) if _sequence(value) else _attributes(value).items():
             _leaves(part, f"{path}.{key}" if path else str(key), found)
     else:
         found.append((path, value))
@@ -45,6 +54,11 @@ def _rebuilt(value, change):
     if _sequence(value):
         parts = [_rebuilt(part, change) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if (attributes := _attributes(value)) is not None:
+        made = copy.copy(value)
+        for key, part in attributes.items():
+            object.__setattr__(made, key, _rebuilt(part, change))  # a frozen one too
+        return made
     return change(value)
 
 
@@ -82,7 +96,8 @@ def _same(a, b):
 class Structure:
     """How a batch (inputs, targets) is made of tensors: the first batch says it. What is no tensor is part of the model.
 
-    names  of the tensors, in order: parameters of forward() or keys of the dict, "labels" for targets; "name.key.0" inside of lists, tuples and dicts.
+    names  of the tensors, in order: parameters of forward() or keys of the dict, "labels" for targets; "name.key.0" inside of lists, tuples, dicts and
+           objects with tensors as attributes (dataclasses).
     """
 
     def __init__(self, model, batch):
@@ -144,7 +159,7 @@ def _shown(value):
 
 
 def _holds(value):
-    """Whether an object has tensors in it (a batch of a graph library, a dataclass)."""
+    """Whether an object has tensors among its attributes (a batch of a graph library, a dataclass)."""
     return any(isinstance(one, torch.Tensor) for one in getattr(value, "__dict__", {}).values())
 
 

@@ -22,7 +22,7 @@ from stepscope_capture import host_nodes
 from stepscope_capture.auto import capture_auto, why
 from stepscope_capture.batches import LOSS, Structure, Unfit, stacked
 from stepscope_capture.complex import real_parts
-from stepscope_capture.exported_file import buffers_of, count_axes, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, trained_by_name, write_state
+from stepscope_capture.exported_file import buffers_of, count_axes, mark_detached, name_by_model, parameters_of, restore, say_statistics, train_batch_norms, trained_by_name, write_state
 from stepscope_capture.exporters import WithLoss, as_it_trains, exported
 from stepscope_capture.function_source import FILE, Sources
 from stepscope_capture.functions import seen_functions
@@ -45,7 +45,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
                a whole; in one that trains, layers that evaluate go on doing so (statistics that are frozen).
     loss_fn    called as loss_fn(output, *targets); returns a scalar tensor.
     batches    list of (inputs, targets), all of the same shapes. `inputs`: a tensor, a tuple (positional) or a dict (keywords of forward; the keys name
-               the graph inputs). `targets`: likewise; () or None when the model has the loss inside. Both may hold lists, tuples and dicts of tensors, which
+               the graph inputs). `targets`: likewise; () or None when the model has the loss inside. Both may hold lists, tuples, dicts and dataclasses of tensors, which
                become inputs "name.key.0"; what is no tensor is handed on as the first batch has it, and a note says where another batch differs.
     folder     created; files of an earlier capture in it are replaced.
     exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript); "auto": dynamo, then TorchScript at rising opsets, until one
@@ -130,6 +130,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     restore(proto, state)
     write_state(proto, state, changed)
     train_batch_norms(proto, module)
+    say_statistics(proto)
     if proto.ByteSize() > LARGEST_PROTO:
         onnx.save(proto, str(folder / "model.onnx"), save_as_external_data=True, location="model.onnx.data")
     else:

@@ -66,7 +66,10 @@ def _cross_entropy(original):
         if input.dim() == 1:  # one sample without an axis for it
             whole = cross_entropy(input[None], target[None], weight, size_average, ignore_index, reduce, reduction, label_smoothing)
             return whole[0] if reduction == "none" else whole
-        if not label_smoothing or target.is_floating_point():
+        if label_smoothing and target.is_floating_point():  # probabilities: the same loss of smoother ones
+            target = target * (1 - label_smoothing) + label_smoothing / input.size(1)
+            return original(input, target, weight, size_average, ignore_index, reduce, reduction)
+        if not label_smoothing:
             return original(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
         axis = 1 if input.dim() > 1 else 0
         logarithms = F.log_softmax(input, axis)

@@ -114,6 +114,12 @@ def train_batch_norms(proto, module):
         node.output.extend(f"{node.output[0]}_running_{statistic}" for statistic in ("mean", "var"))
 
 
+def say_statistics(proto):
+    """Running statistics are PyTorch's: of the variance of a sample, and without a batch that is still to come."""
+    if any(node.op_type == "BatchNormalization" and len(node.output) > 1 for node in proto.graph.node):
+        proto.metadata_props.add(key="stepscope.statistics", value="pytorch")
+
+
 def _forget_updates(proto, names):
     """The exporter's own next contents of statistics, which are those of before: the training form writes them."""
     numbers = {p.key.rpartition(".")[0] for p in proto.metadata_props if p.key.endswith(".state") and p.value in names}

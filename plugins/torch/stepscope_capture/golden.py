@@ -149,7 +149,7 @@ def golden_of(module, parameters, rows, module_outputs, writes_again=False):
     with dropout_off() as mode:
         loss, found, unused = _one_step(quiet(module), rows[0], names, outputs, second, writes_again)
         drawn = not torch.equal(seed, torch.get_rng_state())
-        inner = any(drops_inside(layer) for layer in module.modules())
+        inner = any(layer.training and drops_inside(layer) for layer in module.modules())
         draws = "drawn" if drawn else "switched off" if mode.replaced or inner else "none"
         losses = [loss]
         for row in rows[1:]:

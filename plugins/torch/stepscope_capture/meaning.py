@@ -20,8 +20,11 @@ from stepscope_capture import complex as complex_numbers
 from stepscope_capture.diagonals import with_diagonal
 from stepscope_capture.markers import apart
 from stepscope_capture.natives import NATIVES
+from stepscope_capture.rebound import rebind
+from stepscope_capture.views import NO_WRITES, Views
 
 _GET_DATA, _SET_DATA = torch.Tensor.data.__get__, torch.Tensor.data.__set__
+_SET_REQUIRES_GRAD = torch.Tensor.requires_grad.__set__
 _TRANSPOSED = [getattr(torch.Tensor, name).__get__ for name in ("H", "mH", "mT")]  # exporters lack them
 _MARKERS = ("gradient_of", "custom_gradient", "native", "_symbolic.default")
 # Functions in place whose other form has another name or other arguments.
@@ -50,13 +53,20 @@ def deep_copied(module):
     made = [t for m in module.modules() for t in vars(m).values() if isinstance(t, torch.Tensor) and not t.is_leaf]
     known = {id(t): t.detach().clone() for t in made}
     try:
-        return copy.deepcopy(module, dict(known))
+        return _deep_copy(module, known)
     except Exception:  # noqa: BLE001  whatever an object says to being copied
         alone = {**known, **{id(m): m for m in module.modules()}}
         shared = [value for m in module.modules() for value in vars(m).values() if not _is_copied(value, alone)]
         if not shared:
             raise
-        return copy.deepcopy(module, {**known, **{id(value): value for value in shared}})
+        return _deep_copy(module, {**known, **{id(value): value for value in shared}})
+
+
+def _deep_copy(module, known):
+    known = dict(known)
+    other = copy.deepcopy(module, known)
+    rebind(other, known)
+    return other
 
 
 def _is_copied(value, known):
@@ -115,7 +125,9 @@ class KeepMeaning(TorchFunctionMode):
         self._root = {}  # id of an alias of a whole state tensor → that tensor
         self._parts = {}  # id of a view of a part of a state tensor → (that tensor, index)
         self._diagonals = {}  # id of what diagonal() returned → (of what, its other arguments)
+        self._views = Views()
         self._stopped = {}  # id → its detached form
+        self._frozen = set()  # ids of parameters that forward() does not train now (requires_grad_(False), as GANs do)
         self._hooks = {}  # id → (tensor, hooks in order)
         self._alive = []  # whose ids stand above
         self.notes = []  # what could not be kept
@@ -168,11 +180,14 @@ class KeepMeaning(TorchFunctionMode):
         root = self._root.get(id(t))
         if root is not None and id(root) in self._now:
             return self.stop(self._now[id(root)])
-        return self._now.get(id(t), t)
+        if id(t) in self._now:
+            return self._now[id(t)]
+        shown = self._views.now(t, self._resolve)
+        return t if shown is None else shown
 
     def _argument(self, t):
-        t = self._resolve(t)
-        return self.stop(t) if not torch.is_grad_enabled() and t.requires_grad else t
+        now = self._resolve(t)
+        return self.stop(now) if not torch.is_grad_enabled() and now.requires_grad or id(t) in self._frozen else now
 
     def _becomes(self, target, value):
         value = value.detach() if not value.is_floating_point() else value
@@ -261,6 +276,17 @@ class KeepMeaning(TorchFunctionMode):
         self._now[id(part)] = value
         return part
 
+    def _view_in_place(self, name, tensor, args, kwargs):
+        """A write into a view, or into what has views; NotImplemented where it has to be left to the exporter."""
+        value = self._changed(name, tensor, args, kwargs)
+        found = self._views.written(tensor, value.to(tensor.dtype), self._resolve)
+        if found is None:
+            return NotImplemented
+        root, whole = found
+        self._alive.append(root)
+        self._now[id(root)] = whole
+        return tensor
+
     def _changed(self, name, owner, args, kwargs):
         if name in _IN_PLACE:
             change = _IN_PLACE[name]
@@ -322,6 +348,10 @@ class KeepMeaning(TorchFunctionMode):
                     self._alive.append(result)
                     self._root[id(result)] = owner
                 return result
+            if owner is not None and id(owner) in self._trained and (name == "requires_grad_" or func == _SET_REQUIRES_GRAD):
+                trains = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
+                (self._frozen.discard if trains else self._frozen.add)(id(owner))
+                return None if func == _SET_REQUIRES_GRAD else first
             if owner is not None and func == _SET_DATA:
                 self._becomes(owner, self._resolve(args[1]))
                 return None
@@ -332,6 +362,11 @@ class KeepMeaning(TorchFunctionMode):
                 return self._diagonal_in_place(name, first, args, kwargs)
             if id(first) in self._parts and writes:
                 return self._part_in_place(name, first, args, kwargs)
+            if owner is None and writes and not self.markers.symbolic and name not in NO_WRITES and self._views.concerns(first):
+                with self:
+                    result = self._view_in_place(name, first, args, kwargs)
+                if result is not NotImplemented:
+                    return result
             if owner is not None and name == "__getitem__" and id(owner) not in self._trained and _is_view(args[1]):
                 part = func(self._argument(first), *tree(args[1:], self._argument))
                 self._alive.append(part)
@@ -343,7 +378,11 @@ class KeepMeaning(TorchFunctionMode):
             return self._becomes(self._owner(out), func(*tree(args, self._argument), **tree(kwargs, self._argument)))
         if name == "__get__" or not self.markers.kept:  # a property has no gradient to stop
             return func(*tree(args, self._resolve), **kwargs)
-        return func(*tree(args, self._argument), **tree(kwargs, self._argument))
+        result = func(*tree(args, self._argument), **tree(kwargs, self._argument))
+        if first is not None and not self.markers.symbolic and self._views.takes(name, result, first) and (name != "__getitem__" or _is_view(args[1])):
+            self._alive += [first, result]
+            self._views.remember(result, first, func, name, args[1:], kwargs)
+        return result
 
 
 _SPARSE_PRODUCTS = ("mm", "_sparse_mm", "sparse_mm", "spmm", "smm", "hspmm", "matmul", "__matmul__")

@@ -234,7 +234,39 @@ def _grouped_mm(make, x, weights, offs=None, *, bias=None, out_dtype=None):
     return sum(torch.where(group == i, x @ matrix, zero) for i, matrix in enumerate(weights.unbind(0)))
 
 
+def _channel_shuffle(_, x, groups):
+    if x.dim() < 3:
+        return NotImplemented
+    batch, channels, *space = x.shape
+    return x.reshape(batch, groups, channels // groups, *space).transpose(1, 2).reshape(batch, channels, *space)
+
+
+def _grouped_queries(make, query, key, value, *others, enable_gqa=False, **named):
+    """Heads of keys and values repeated for their group of queries, which the TorchScript exporter does not do."""
+    if make.__self__.symbolic or not enable_gqa or not _real(query, key, value):
+        return NotImplemented
+    key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, *others, **named)
+
+
+def _threshold(_, x, threshold, value, inplace=False):
+    return NotImplemented if inplace or not _real(x) else torch.where(x > threshold, x, torch.full((), float(value), dtype=x.dtype))
+
+
+def _windows(make, x, *where, **named):
+    """Tensor.unfold: windows along an axis, which the TorchScript exporter gets wrong in fewer than three axes. (F.unfold has the name, too.)"""
+    if make.__self__.symbolic or len(where) != 3 or named or not _real(x):
+        return NotImplemented
+    axis, size, step = where[0] % x.dim(), where[1], where[2]
+    count = (x.shape[axis] - size) // step + 1
+    return torch.stack([x.narrow(axis, i * step, size) for i in range(count)], axis).movedim(axis + 1, -1)
+
+
 NATIVES = {
+    **dict.fromkeys(("threshold", "_threshold"), _threshold),
+    "unfold": _windows,
+    "scaled_dot_product_attention": _grouped_queries,
+    "channel_shuffle": _channel_shuffle,
     **dict.fromkeys(("grouped_mm", "_grouped_mm", "grouped_mm_fallback"), _grouped_mm),  # the last one: transformers
     **diagonals.NATIVES,
     "cdist": cdist,

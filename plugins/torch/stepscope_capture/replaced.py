@@ -127,6 +127,19 @@ def _fill_diagonal(original):
     return fill_diagonal_
 
 
+def _adaptive_log_softmax(layer, input_, target_):
+    """nn.AdaptiveLogSoftmaxWithLoss with every cluster computed of every row, of which its own are taken: PyTorch picks rows by their labels."""
+    alone = target_.dim() == 0
+    x, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if alone else (input_, target_)
+    ends = [int(c) for c in layer.cutoffs]
+    head = nn.functional.log_softmax(layer.head(x), 1)
+    output = head.gather(1, target.clamp(max=ends[0] - 1).unsqueeze(1)).squeeze(1)
+    for i, (low, high) in enumerate(zip(ends, ends[1:])):
+        inside = nn.functional.log_softmax(layer.tail[i](x), 1).gather(1, (target - low).clamp(0, high - low - 1).unsqueeze(1)).squeeze(1)
+        output = torch.where((target >= low) & (target < high), head[:, ends[0] + i] + inside, output)
+    return type(layer).__init__.__globals__["_ASMoutput"](output[0] if alone else output, (-output).mean())
+
+
 def _cond(pred, true_fn, false_fn, operands=()):
     if isinstance(pred, bool):
         return true_fn(*operands) if pred else false_fn(*operands)
@@ -167,6 +180,7 @@ def exportable(any_extents=False):
         *((torch._VF, name, _layers_apart(getattr(torch._VF, name))) for name in ("gru", "rnn_tanh", "rnn_relu")),
         (torch._VF, "_pack_padded_sequence", _pack_padded(torch._VF._pack_padded_sequence)),
         (torch._VF, "_pad_packed_sequence", _pad_packed(torch._VF._pad_packed_sequence)),
+        (nn.AdaptiveLogSoftmaxWithLoss, "forward", _adaptive_log_softmax),
         (torch.Tensor, "fill_diagonal_", _fill_diagonal(torch.Tensor.fill_diagonal_)),
     ]
     if hasattr(torch, "_check_with"):

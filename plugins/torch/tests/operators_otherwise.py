@@ -34,7 +34,6 @@ OTHERWISE = {
     ("nn.functional.scaled_dot_product_attention", "dynamo"): ("draws", "the sample seeds torch's generator itself"),
     ("diagonal_scatter", "dynamo"): ("not exported", "the exporter: a write through diagonal()"),
     "nn.functional.adaptive_avg_pool1d": ("refused", "a sample without a batch axis"),
-    ("nn.functional.scaled_dot_product_attention", "torchscript"): ("not exported", "the exporter has no grouped queries"),
     ("torch.ops.aten._safe_softmax.default", "torchscript"): ("differs", "the sample trains a parameter that holds an infinity, which is not trained here: said"),
     "nn.functional.fractional_max_pool2d": _RANDOM,
     "nn.functional.fractional_max_pool3d": _RANDOM,

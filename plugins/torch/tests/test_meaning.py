@@ -27,6 +27,7 @@ import habits  # noqa: F401
 import host_functions  # noqa: F401
 import practices
 import research
+import training_habits  # noqa: F401
 from meanings import MEANINGS
 from stepscope_capture import capture, verify
 from stepscope_capture.batches import Unfit
@@ -102,7 +103,7 @@ def check(stepscope, name, exporter, folder):
     expected, state = trained_by_torch(model, loss_fn, batches)
     assert all(abs(a - b) <= 2e-4 * max(1, abs(b)) for a, b in zip(losses, expected)), f"losses {losses}; expected {expected}"
     for key, value in state.items():
-        if key in parameters and value.is_floating_point() and "running_var" not in key:  # ONNX keeps the variance of the population
+        if key in parameters and value.is_floating_point():
             far = float((torch.from_numpy(parameters[key].copy()) - value).abs().max())
             assert far <= 2e-4 * max(1.0, float(value.abs().max())), f"'{key}' after three steps: off by {far:.1e}"
     return "agrees"

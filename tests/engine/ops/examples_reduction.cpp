@@ -268,6 +268,12 @@ void addOtherNorms(std::vector<OpExample>& list) {
                   {x, scale, bias, mean, variance},
                   3,
                   {{"training_mode", kYes}, {"momentum", 0.8F}, {"epsilon", 1e-3F}}});
+  list.push_back({"BatchNormalization_sample_variance",
+                  "",
+                  "BatchNormalization",
+                  {In::random({3, 4, 2}), scale, bias, mean, variance},
+                  5,
+                  {{"training_mode", kYes}, {"sample_variance", kYes}}});
   list.push_back({"BatchNormalization_training_3d",
                   "",
                   "BatchNormalization",

@@ -62,49 +62,18 @@ class Comparison:
         return subprocess.Popen([program(stepscope), "open", str(self.folder / "model.onnx")])
 
 
-class _PopulationVariance:
-    """What running_var of a BatchNorm would be by ONNX: PyTorch averages the variance of a sample, ONNX that of the population, n - 1 over n of it."""
-
-    def __init__(self, name, norm):
-        self.name, self._norm, self.value = name, norm, norm.running_var.detach().clone()
-        self.hooks = [norm.register_forward_pre_hook(self._before), norm.register_forward_hook(self._after)]
-
-    def _before(self, _, __):
-        self._old = self._norm.running_var.detach().clone()
-
-    def _after(self, norm, inputs, _):
-        if norm.training:
-            n, m = inputs[0].numel() / inputs[0].shape[1], norm.momentum
-            sample = (norm.running_var.detach() - (1 - m) * self._old) / m
-            self.value = (1 - m) * self.value + m * sample * (n - 1) / n
-
-
-def _populations(module, written_out):
-    """Of the norms whose variances the file does not write out: names in `written_out`."""
-    kind = torch.nn.modules.batchnorm._BatchNorm
-    norms = [(name, m) for name, m in module.named_modules() if isinstance(m, kind) and m.running_var is not None and m.momentum and f"{name}.running_var" not in written_out]
-    return [_PopulationVariance(f"{name}.running_var", m) for name, m in norms]
-
-
 class _Reference:
     """PyTorch's training, on a copy of everything."""
 
-    def __init__(self, whole, optimizer, scheduler, written_out, nudge=0):
+    def __init__(self, whole, optimizer, scheduler, nudge=0):
         from stepscope_capture.exporters import as_it_trains
         from stepscope_capture.golden import perturbed, quiet
 
         self.module = as_it_trains((quiet if not nudge else lambda m: perturbed(m, nudge))(whole).cpu())
-        self._populations = _populations(self.module, written_out)
         same = {id(a): b for a, b in zip(whole.parameters(), self.module.parameters())}
         moved = {id(value): value.detach().cpu().clone() for state in optimizer.state.values() for value in state.values() if isinstance(value, torch.Tensor)}
         self.optimizer = copy.deepcopy(optimizer, {**same, **moved})
         self.scheduler = None if scheduler is None else copy.deepcopy(scheduler, {id(optimizer): self.optimizer})
-
-    def forget_hooks(self):
-        """Those of the variances are not part of the model."""
-        for one in self._populations:
-            for hook in one.hooks:
-                hook.remove()
 
     def step(self, row, clip):
         """({(kind, name): tensor} of one step, what it was before it)."""
@@ -121,7 +90,6 @@ class _Reference:
             self.scheduler.step()
         found.update({("parameter", n): p.detach().clone() for n, p in known.items() if p.requires_grad})
         found.update({("statistic", n): b.detach().clone() for n, b in self.module.named_buffers() if b.is_floating_point()})
-        found.update({("statistic", one.name): one.value for one in self._populations})
         return found
 
 
@@ -210,7 +178,6 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
     A difference counts where it is larger than what rounding does: PyTorch trains from parameters one rounding off as well.
     """
     from stepscope_capture.batches import Structure
-    from stepscope_capture.exported_file import written_state
     from stepscope_capture.exporters import WithLoss
 
     folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="stepscope_compare_"))
@@ -223,8 +190,7 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
     structure = Structure(model, batches[0])
     whole, names = WithLoss(model, loss_fn, structure, True), structure.names
     rows = [structure.row(batch, number) for number, batch in enumerate(batches)]
-    written_out = written_state(folder / "model.onnx")
-    reference, *nudged = (_Reference(whole, optimizer, scheduler, written_out, i) for i in range(1 + _PERTURBED))
+    reference, *nudged = (_Reference(whole, optimizer, scheduler, i) for i in range(1 + _PERTURBED))
     losses, count = [], len(batches) if steps is None else steps
     with _session_of(folder) as session:
         session.build(keep_gradients=True)
@@ -242,7 +208,6 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
             if part is None:
                 continue
             result = Comparison(False, step + 1, losses, folder / f"step_{step}", step, *part)
-            reference.forget_hooks()
             reference.module.load_state_dict(before[0])
             reference.optimizer.load_state_dict(before[1])
             if position is not None:
