@@ -44,7 +44,7 @@ inline constexpr std::int64_t kTextBytes = 16 * kMiB;           // doc_string, o
 inline constexpr std::int64_t kStringElementBytes = 16 * kMiB;  // one element of a string tensor
 inline constexpr std::int64_t kStringTensorBytes = kGiB;
 // Versions this build reads. Older ones differ in the meaning of attributes, newer ones are unknown.
-inline constexpr std::int64_t kMinOpset = 7;
+inline constexpr std::int64_t kMinOpset = 1;
 inline constexpr std::int64_t kMaxOpset = 28;
 inline constexpr std::int64_t kAssumedOpset = 21;  // of nodes that name none
 inline constexpr std::int64_t kMinIrVersion = 3;

@@ -1,11 +1,41 @@
 #include "engine/passes/node_raiser.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "engine/passes/beside.h"
 
 namespace stepscope {
+
+Result<std::size_t> NodeRaiser::walk(const std::function<Result<bool>()>& raise,
+                                     const std::function<Result<std::size_t>(Graph&)>& inside) {
+  std::size_t raised = 0;
+  std::vector<NodeId> order;
+  for (const NodeId id : std::vector<NodeId>(graph_.order())) {
+    before_.clear();
+    after_.clear();
+    node_ = id;
+    if (!node().subgraphs.empty())
+      for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs.edit()) {
+        if (!subgraph) continue;
+        auto copy = std::make_shared<Graph>(*subgraph);
+        copy->setPass(graph_.pass());
+        SS_ASSIGN(const std::size_t found, inside(*copy));
+        if (found == 0) continue;
+        subgraph = std::move(copy);
+        graph_.logChange(id);
+        raised += found;
+      }
+    SS_ASSIGN(const bool rewritten, raise());
+    if (rewritten) ++raised;
+    order.insert(order.end(), before_.begin(), before_.end());
+    order.push_back(id);
+    order.insert(order.end(), after_.begin(), after_.end());
+  }
+  if (order != graph_.order()) graph_.setOrder(std::move(order));
+  return raised;
+}
 
 tl::unexpected<Error> NodeRaiser::error(std::string message) const {
   return unsupported(node().label() + ": " + std::move(message));

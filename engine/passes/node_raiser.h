@@ -1,7 +1,8 @@
-// What the rules of raise_microsoft share: the node at hand is rewritten in its place, and nodes are put before and behind
-// it.
+// What the rules of raise_early and raise_microsoft share: the node at hand is rewritten in its place, and nodes are put
+// before and behind it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,12 @@ namespace stepscope {
 class NodeRaiser {
  protected:
   explicit NodeRaiser(Graph& graph) : graph_(graph) {}
+
+  // Calls `raise` for every node, in order, as the node at hand; it says whether it rewrote the node. Graphs that hang at
+  // nodes are copied and handed to `inside`, which answers how many of their nodes it rewrote. Returns how many were
+  // rewritten.
+  Result<std::size_t> walk(const std::function<Result<bool>()>& raise,
+                           const std::function<Result<std::size_t>(Graph&)>& inside);
 
   const Node& node() const { return graph_.node(node_); }
   // kUnsupported, with the name of the node.

@@ -49,6 +49,7 @@
 #include "engine/passes/narrow_gradients.h"
 #include "engine/passes/pair_messages.h"
 #include "engine/passes/propagate_casts.h"
+#include "engine/passes/raise_early.h"
 #include "engine/passes/raise_microsoft.h"
 #include "engine/passes/raise_opset.h"
 #include "engine/passes/select_dead_rows.h"
@@ -73,6 +74,7 @@ PassList inlining() {
       {
           {"inline_calls", "puts the bodies of model-local functions where they are called", inlineCalls, kMandatory},
           {"raise_microsoft", "writes operators of com.microsoft as the public ops they mean", raiseMicrosoft, kMandatory},
+          {"raise_early", "brings nodes of opsets 1 to 6 to the form of 7", raiseEarly, kMandatory},
           {"raise_opset", "brings every node to the internal opset", raiseOpset, kMandatory},
           {"lower_if", "puts both branches of If into the graph, under predicates", lowerIf, kMandatory},
           {kConstantWeightsPass, "makes parameters of weights that stand in Constant nodes", constantWeights, kMandatory},

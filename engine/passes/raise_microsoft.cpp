@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,19 +18,7 @@ class Raiser : AttentionRaiser {
   explicit Raiser(Graph& graph) : AttentionRaiser(graph) {}
 
   Result<std::size_t> run() {
-    std::vector<NodeId> order;
-    for (const NodeId id : std::vector<NodeId>(graph_.order())) {
-      before_.clear();
-      after_.clear();
-      SS_TRY(raiseSubgraphs(id));
-      node_ = id;
-      if (node().domain == "com.microsoft") SS_TRY(raise());
-      order.insert(order.end(), before_.begin(), before_.end());
-      order.push_back(id);
-      order.insert(order.end(), after_.begin(), after_.end());
-    }
-    if (order != graph_.order()) graph_.setOrder(std::move(order));
-    return raised_;
+    return walk([this] { return raise(); }, [](Graph& body) { return Raiser(body).run(); });
   }
 
  private:
@@ -40,22 +27,8 @@ class Raiser : AttentionRaiser {
     Status (Raiser::*rule)();
   };
 
-  Status raiseSubgraphs(NodeId id) {
-    if (graph_.node(id).subgraphs.empty()) return {};
-    for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs.edit()) {
-      if (!subgraph) continue;
-      auto copy = std::make_shared<Graph>(*subgraph);
-      copy->setPass(graph_.pass());
-      SS_ASSIGN(const std::size_t raised, Raiser(*copy).run());
-      if (raised == 0) continue;
-      subgraph = std::move(copy);
-      graph_.logChange(id);
-      raised_ += raised;
-    }
-    return {};
-  }
-
-  Status raise() {
+  Result<bool> raise() {
+    if (node().domain != "com.microsoft") return false;
     static constexpr std::array kRules{
         Entry{"Attention", &Raiser::attention},
         Entry{"BatchNormInternal", &Raiser::batchNormInternal},
@@ -78,10 +51,10 @@ class Raiser : AttentionRaiser {
     };
     for (const Entry& entry : kRules) {
       if (entry.op != node().op) continue;
-      ++raised_;
-      return (this->*entry.rule)();
+      SS_TRY((this->*entry.rule)());
+      return true;
     }
-    return {};
+    return false;
   }
 
   // --- what ONNX Runtime's optimiser writes for inference
@@ -260,8 +233,6 @@ class Raiser : AttentionRaiser {
     graph_.mutableNode(node_).inputs = std::move(terms);
     return become("Sum", 13);
   }
-
-  std::size_t raised_ = 0;
 };
 
 }  // namespace

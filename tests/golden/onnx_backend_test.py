@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every ONNX backend node test through `stepscope run --expect`, beside the table of what is known not to pass.
+"""Every ONNX backend test that has its data through `stepscope run --expect`, beside the table of what is known not to pass.
 
     onnx_backend_test.py STEPSCOPE                 compare with onnx_backend_exceptions.txt
     onnx_backend_test.py STEPSCOPE --write         write the table anew from what fails now
@@ -20,9 +20,10 @@ import sys
 
 SKIPPED = 77
 TABLE = pathlib.Path(__file__).parent / "onnx_backend_exceptions.txt"
-DATA = pathlib.Path(os.environ.get("STEPSCOPE_ONNX_TESTDATA", "/usr/share/libonnx-testdata/data/node"))
+DATA = pathlib.Path(os.environ.get("STEPSCOPE_ONNX_TESTDATA", "/usr/share/libonnx-testdata/data"))
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")  # the other folders need downloads
 TABLE_HEAD = """\
-# ONNX backend node tests that do not pass, each with what the program answers: name<TAB>reason.
+# ONNX backend tests that do not pass, each with what the program answers: name<TAB>reason.
 # Written by `onnx_backend_test.py STEPSCOPE --write`. A line whose test passes fails the run: remove it.
 """
 
@@ -98,9 +99,10 @@ def main():
     if arguments.write and arguments.only:
         parser.error("--write needs all tests; leave out --only")
 
-    folders = sorted(path.parent for path in DATA.glob("test_*/model.onnx") if re.search(arguments.only, path.parent.name))
+    folders = sorted((path.parent for kind in KINDS for path in DATA.glob(f"{kind}/test_*/model.onnx")
+                      if re.search(arguments.only, path.parent.name)), key=lambda folder: folder.name)
     if not folders:
-        print(f"skipped: no node tests in {DATA}; install libonnx-testdata or set STEPSCOPE_ONNX_TESTDATA")
+        print(f"skipped: no tests in {DATA}; install libonnx-testdata or set STEPSCOPE_ONNX_TESTDATA")
         return SKIPPED
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = list(pool.map(lambda folder: run_test(arguments.stepscope, folder, arguments.seconds), folders))

@@ -33,7 +33,7 @@ void addBrokenGraphs(std::vector<BrokenModel>& models) {
   unsupportedModel("IrVersionTwo", "IR version 2", [](auto& m) { m.set_ir_version(2); });
   unsupportedModel("IrVersionOfTheFuture", "IR version 99", [](auto& m) { m.set_ir_version(99); });
   unsupportedModel("NegativeIrVersion", "IR version -1", [](auto& m) { m.set_ir_version(-1); });
-  unsupportedModel("OpsetSix", "opset 6", [](auto& m) { m.mutable_opset_import(0)->set_version(6); });
+  unsupportedModel("OpsetZero", "opset 0", [](auto& m) { m.mutable_opset_import(0)->set_version(0); });
   unsupportedModel("OpsetTwentyNine", "opset 29", [](auto& m) { m.mutable_opset_import(0)->set_version(29); });
   unsupportedModel("OpsetOfSixtyThreeBits", "opset 9223372036854775807",
                    [](auto& m) { m.mutable_opset_import(0)->set_version(INT64_MAX); });

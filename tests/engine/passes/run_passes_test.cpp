@@ -201,10 +201,11 @@ TEST(Pipeline, ImportAndLoweringStandInTheListWithoutASwitch) {
   }
   EXPECT_EQ(phases, (std::vector<std::string_view>{"inline", "infer", "pre-grad passes", "post-grad passes", "fold"}));
   EXPECT_EQ(mandatory,
-            (std::vector<std::string_view>{"inline_calls", "raise_microsoft", "raise_opset", "lower_if", "constant_weights",
-                                           "pair_messages", "infer_types", "unroll_loops", "lower_signal", "lower_attention",
-                                           "lower_soft_labels", "straight_through", "drop_zero_bias", "settle_norm_types",
-                                           "lower_sequences", "check_declared", "assign_precision", "select_dead_rows"}));
+            (std::vector<std::string_view>{
+                "inline_calls",      "raise_microsoft",   "raise_early",       "raise_opset",      "lower_if",
+                "constant_weights",  "pair_messages",     "infer_types",       "unroll_loops",     "lower_signal",
+                "lower_attention",   "lower_deform_conv", "lower_soft_labels", "straight_through", "drop_zero_bias",
+                "settle_norm_types", "lower_sequences",   "check_declared",    "assign_precision", "select_dead_rows"}));
 }
 
 TEST(InferTypes, RunsAgainOnlyAfterAnEdit) {
