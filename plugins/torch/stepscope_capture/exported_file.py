@@ -32,6 +32,10 @@ def count_axes(proto):
                 attribute.ints[:] = [axis % len(attribute.ints) for axis in attribute.ints]
 
 
+def _initializer(array, name):
+    return onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)  # a number keeps no axis
+
+
 def write_state(proto, state, changed, results=(LOSS,)):
     """Says in the file which values are the next contents of which initializers."""
     if any(node.op_type == "CustomGradient" for node in proto.graph.node):
@@ -46,7 +50,7 @@ def write_state(proto, state, changed, results=(LOSS,)):
         if always is not None and np.array_equal(always, contents):  # written in every pass with what it has
             continue
         if name not in initializers:
-            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(contents), name))
+            graph.initializer.append(_initializer(contents, name))
         if always is not None:  # a flag that is set: the step has to compute what it writes
             is_there, following = f"{name}.is_there", f"{name}.kept"
             graph.node.append(onnx.helper.make_node("Equal", [name, output], [is_there], name=is_there))
@@ -97,7 +101,7 @@ def restore(proto, state):
             continue
         array = array_of(tensor)
         if array.shape == tuple(initializer.dims) and not np.array_equal(array, onnx.numpy_helper.to_array(initializer)):
-            initializer.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), initializer.name))
+            initializer.CopyFrom(_initializer(array, initializer.name))
 
 
 def train_batch_norms(proto, module):

@@ -249,6 +249,19 @@ def _grouped_queries(make, query, key, value, *others, enable_gqa=False, **named
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, *others, **named)
 
 
+def _meshgrid(make, *tensors, indexing="ij"):
+    """The TorchScript exporter fails on one tensor, and on numbers."""
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    if make.__self__.symbolic:
+        return NotImplemented
+    flat = [t.reshape(-1) for t in tensors]
+    swap = indexing == "xy" and len(flat) > 1
+    order = [1, 0, *range(2, len(flat))] if swap else list(range(len(flat)))
+    shape = [flat[i].shape[0] for i in order]
+    grids = [t.reshape([-1 if order[axis] == i else 1 for axis in range(len(flat))]).expand(shape) for i, t in enumerate(flat)]
+    return tuple(grids)
+
+
 def _threshold(_, x, threshold, value, inplace=False):
     return NotImplemented if inplace or not _real(x) else torch.where(x > threshold, x, torch.full((), float(value), dtype=x.dtype))
 
@@ -263,6 +276,7 @@ def _windows(make, x, *where, **named):
 
 
 NATIVES = {
+    "meshgrid": _meshgrid,
     **dict.fromkeys(("threshold", "_threshold"), _threshold),
     "unfold": _windows,
     "scaled_dot_product_attention": _grouped_queries,

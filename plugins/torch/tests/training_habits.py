@@ -192,3 +192,26 @@ def adaptive_softmax():
 def smoothed_probabilities():
     return (nn.Linear(6, 3), lambda output, y: F.cross_entropy(output, y, torch.tensor([1.0, 2.0, 0.5]), label_smoothing=0.2),
             several(lambda: (torch.randn(5, 6), torch.randn(5, 3).softmax(1))))  # fmt: skip
+
+
+class Counting(nn.Module):
+    """A statistic that is a number, which the loss does not read in the first step, and grids of one and of two tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+        self.register_buffer("count", torch.tensor(1e-4))
+        self.register_buffer("mean", torch.zeros(6))
+
+    def forward(self, x):
+        total = self.count + x.shape[0]
+        self.mean = self.mean + (x.mean(0) - self.mean) * x.shape[0] / total
+        self.count = total
+        a, b = torch.meshgrid(x[0], x[1, :3], indexing="xy")
+        (c,) = torch.meshgrid(x[2])
+        return self.linear(x - self.mean) + (a * b).mean() + c.sum()
+
+
+@meaning
+def statistics_that_are_numbers():
+    return Counting(), F.cross_entropy, rows()
