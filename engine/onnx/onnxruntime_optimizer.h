@@ -5,10 +5,14 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "kernels/status.h"
 
 namespace stepscope {
+
+// Its moments in their order: a parameter's name and one of these is the name of our state.
+inline constexpr std::string_view kAdamMoments[] = {".exp_avg", ".exp_avg_sq"};
 
 struct OnnxruntimeOptimizer {
   enum class Kind { kSgd, kAdamw };

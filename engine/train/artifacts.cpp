@@ -10,31 +10,20 @@
 #include "engine/data/file.h"
 #include "engine/onnx/writer.h"
 #include "engine/ops/op_def.h"
+#include "engine/train/saved_graph.h"
 
 namespace stepscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<Graph> stageGraph(const Session& session, std::string_view phase) {
-  for (const Stage& stage : session.plans().stages())
-    if (stage.phase == phase) return *stage.graph;
-  return fail(ErrorCode::kNotFound,
-              fmt::format("artifacts: no graph of phase '{}'; expected a training that was built", phase));
-}
-
 // Contents of now, or none of parameters.
 void settleWeights(Graph& graph, const Session& session, bool nominal) {
-  const auto state = session.trained().named(false);
+  takeContents(graph, session);
+  if (!nominal) return;
   for (const ParameterChoice& parameter : session.plans().parameters()) {
     const ValueId id = graph.findValue(session.plans().valueOf(parameter).name);
-    if (!id || graph.value(id).role != ValueRole::kInitializer) continue;
-    Value& value = graph.mutableValue(id);
-    if (nominal && parameter.trained) {
-      value.data = nullptr;
-    } else if (const auto it = state.find(value.name); it != state.end()) {
-      value.data = std::make_shared<const Tensor>(convertTensor(it->second, value.type.dtype));
-    }
+    if (id && graph.value(id).role == ValueRole::kInitializer && parameter.trained) graph.mutableValue(id).data = nullptr;
   }
 }
 
@@ -124,9 +113,9 @@ Json valuesOf(const Graph& graph, const std::vector<ValueId>& ids) {
 }  // namespace
 
 Result<Artifacts> writeArtifacts(const Session& session, const std::filesystem::path& folder, bool nominal) {
-  SS_ASSIGN(Graph training, stageGraph(session, "gradient"));
-  SS_ASSIGN(Graph evaluation, stageGraph(session, "attach loss"));
-  SS_ASSIGN(const Graph step, stageGraph(session, "optimizer"));
+  SS_ASSIGN(Graph training, copyOfStage(session, "gradient", "artifacts"));
+  SS_ASSIGN(Graph evaluation, copyOfStage(session, "attach loss", "artifacts"));
+  SS_ASSIGN(const Graph step, copyOfStage(session, "optimizer", "artifacts"));
   evaluation.setPass("artifacts");
   evaluation.stateUpdates.clear();
   evaluation.removeDeadNodes();

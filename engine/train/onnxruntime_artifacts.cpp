@@ -10,18 +10,10 @@
 #include "engine/onnx/onnxruntime_optimizer.h"
 #include "engine/onnx/writer.h"
 #include "engine/train/onnxruntime_ops.h"
+#include "engine/train/saved_graph.h"
 
 namespace stepscope {
 namespace {
-
-constexpr std::string_view kMoments[] = {".exp_avg", ".exp_avg_sq"};
-
-Result<Graph> stageGraph(const Session& session, std::string_view phase) {
-  for (const Stage& stage : session.plans().stages())
-    if (stage.phase == phase) return *stage.graph;
-  return fail(ErrorCode::kNotFound,
-              fmt::format("artifacts: no graph of phase '{}'; expected a training that was built", phase));
-}
 
 Result<OnnxruntimeOptimizer> optimizerOf(const TrainOptions& options) {
   const auto refuse = [](std::string_view option, std::string_view why) {
@@ -60,13 +52,7 @@ std::vector<std::string> trainedNames(const Session& session) {
 
 // Trained parameters become inputs behind those of the batch; what else the file holds has the contents of now.
 Status useParametersAsInputs(Graph& graph, const std::vector<std::string>& trained, const Session& session) {
-  const auto state = session.trained().named(false);
-  for (const auto& [name, contents] : state) {
-    const ValueId id = graph.findValue(name);
-    if (!id || graph.value(id).role != ValueRole::kInitializer) continue;
-    Value& value = graph.mutableValue(id);
-    value.data = std::make_shared<const Tensor>(convertTensor(contents, value.type.dtype));
-  }
+  takeContents(graph, session);
   for (const std::string& name : trained) {
     ValueId id = graph.findValue(name);
     if (!id) return fail(ErrorCode::kNotFound, fmt::format("artifacts: no parameter '{}' in the graph", name));
@@ -127,7 +113,7 @@ OnnxruntimeCheckpoint checkpointOf(const Session& session, const std::vector<std
   for (const std::string& name : trained) {
     checkpoint.trained[name] = owned(state.at(name));
     if (optimizer.kind == OnnxruntimeOptimizer::Kind::kSgd) continue;
-    for (const std::string_view moment : kMoments)
+    for (const std::string_view moment : kAdamMoments)
       if (const auto it = state.find(name + std::string(moment)); it != state.end())
         group.moments[name].push_back(owned(it->second));
   }
@@ -163,8 +149,8 @@ std::vector<std::string> notesOf(const Session& session, const Graph& training) 
 
 Result<OnnxruntimeFiles> writeOnnxruntimeArtifacts(const Session& session, const std::filesystem::path& folder) {
   SS_ASSIGN(const OnnxruntimeOptimizer optimizer, optimizerOf(session.options()));
-  SS_ASSIGN(Graph training, stageGraph(session, "gradient"));
-  SS_ASSIGN(Graph evaluation, stageGraph(session, "attach loss"));
+  SS_ASSIGN(Graph training, copyOfStage(session, "gradient", "artifacts"));
+  SS_ASSIGN(Graph evaluation, copyOfStage(session, "attach loss", "artifacts"));
   const std::string loss = session.runningGraph().value(session.lossValue()).name;
   const std::vector<std::string> trained = trainedNames(session);
   for (Graph* graph : {&training, &evaluation}) {

@@ -12,14 +12,13 @@
 #include "engine/onnx/reader.h"
 #include "engine/onnx/writer.h"
 #include "engine/state/state_file.h"
+#include "engine/train/saved_graph.h"
 #include "engine/train/transformers_adamw.h"
 
 namespace stepscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kMoments[] = {".exp_avg", ".exp_avg_sq"};
 
 struct TheirFiles {
   std::filesystem::path training, checkpoint, optimizer;  // the last may be absent
@@ -64,22 +63,9 @@ Status becomeModel(Graph& graph, const OnnxruntimeCheckpoint& checkpoint) {
       value.data = std::make_shared<const Tensor>(contents);
       std::erase(graph.mutableInputs(), id);
     }
-  graph.removeDeadNodes();
-  const UseTable uses = graph.uses();
-  const auto unread = [&](ValueId id) {
-    return uses.of(id).empty() && std::ranges::find(graph.outputs(), id) == graph.outputs().end();
-  };
-  std::erase_if(graph.mutableInputs(), [&](ValueId id) {
-    if (!unread(id)) return false;
-    graph.removeValue(id);
-    return true;
+  dropUnread(graph, [&](const Value& value) {
+    return checkpoint.trained.contains(value.name) || checkpoint.frozen.contains(value.name);
   });
-  for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
-    const ValueId id{static_cast<std::int32_t>(i)};
-    if (!graph.alive(id) || graph.value(id).role != ValueRole::kInitializer || !unread(id)) continue;
-    if (!checkpoint.trained.contains(graph.value(id).name) && !checkpoint.frozen.contains(graph.value(id).name))
-      graph.removeValue(id);
-  }
   return {};
 }
 
@@ -130,8 +116,8 @@ Result<bool> writeState(const std::filesystem::path& path, const OnnxruntimeChec
   for (const auto* parameters : {&checkpoint.trained, &checkpoint.frozen})
     for (const auto& [name, contents] : *parameters) tensors[name] = contents.view();
   for (const auto& [name, moments] : group.moments)
-    for (std::size_t i = 0; i < moments.size() && i < std::size(kMoments); ++i)
-      tensors[name + std::string(kMoments[i])] = moments[i].view();
+    for (std::size_t i = 0; i < moments.size() && i < std::size(kAdamMoments); ++i)
+      tensors[name + std::string(kAdamMoments[i])] = moments[i].view();
   StateCounters counters;
   counters.step = counters.entry = counters.updates = group.step;
   SS_TRY(saveStateFile(path, tensors, counters, properties));
