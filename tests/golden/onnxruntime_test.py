@@ -28,7 +28,7 @@ NOT_THERE = {"conv1d_lora"}
 # Their gradient of an addition that broadcasts a row over the batch takes the first entry's alone (Identity where ReduceSum belongs).
 THEIR_GRADIENT_IS_WRONG = {"bert_mlm"}
 
-# Trains files of a folder on the entries of batches.npz: FOLDER BATCHES STEPS LR [CHECKPOINT]; prints a loss for each step. The evaluation model
+# Trains files of a folder on the entries of batches.npz: FOLDER BATCHES STEPS LR [CHECKPOINT [FIRST]]; prints a loss for each step. The evaluation model
 # is opened where we wrote it: theirs is refused by their own check where a BatchNormalization trains.
 TRAINER = """
 import sys, numpy as np
@@ -40,7 +40,8 @@ optimizer = Optimizer(folder + "/optimizer_model.onnx", module)
 optimizer.set_learning_rate(lr)
 module.train()
 names = [n for n in module.input_names()]
-for i in range(steps):
+first = int(sys.argv[6]) if len(sys.argv) > 6 else 0
+for i in range(first, first + steps):
     loss = module(*[data[n][i % len(data[n])] for n in names])
     print("loss", float(np.asarray(loss[0] if isinstance(loss, (list, tuple)) else loss)), flush=True)
     optimizer.step()
@@ -119,6 +120,18 @@ def goes_on(python, folder, data, lr):
     agree(ours(folder / "half_here", data, STEPS, "--lr", lr), whole[STEPS:], "the second half here")
 
 
+def goes_on_there(python, model, data, folder, optimizer, lr):
+    """A training begun here goes on there with its moments and its count of updates."""
+    whole = ours(model, data, 2 * STEPS, *optimizer)
+    ours(model, data, STEPS, *optimizer, "--save", folder / "half.safetensors")
+    begun = ["--init-from", folder / "half.safetensors", "--resume"]
+    run("artifacts", model, "--data", data, *optimizer, *begun, "--onnxruntime", "-o", folder / "half_there")
+    agree(theirs(python, TRAINER, folder / "half_there", data, STEPS, lr, folder / "half_after", STEPS), whole[STEPS:], "the second half there")
+    run("artifacts", model, "--data", data, *optimizer, "--init-from", folder / "half.safetensors", "--onnxruntime", "-o", folder / "no_moments")
+    without = theirs(python, TRAINER, folder / "no_moments", data, STEPS, lr, folder / "no_moments_after", STEPS)
+    assert max(abs(a - b) for a, b in zip(without, whole[STEPS:])) > 1e-3, "the moments make no difference: the test sees nothing"
+
+
 def refused(folder):
     digits, data = SAMPLES / "digits/model.onnx", SAMPLES / "digits/batches.npz"
     for options, word in ((["--momentum", "0.9"], "momentum"), (["--optimizer", "lamb"], "optimizer"), (["--optimizer", "adam", "--weight-decay", "0.1"], "weight-decay")):
@@ -155,6 +168,7 @@ with tempfile.TemporaryDirectory() as scratch:
         print(name, "trains there")
         if name == "digits":  # half of the steps there, the other half here: moments and step come along
             goes_on(python, folder / name, data, lr)
+            goes_on_there(python, model, data, folder / name, optimizer, lr)
     refused(folder)
     if python:
         refused_there = []
