@@ -92,6 +92,30 @@ ss_error* ss_attach_path(const char** path) {
   });
 }
 
+ss_error* ss_attach_place(const char* what) {
+  return guarded("ss_attach_place", [&]() -> Status {
+    SS_ASSIGN(std::string words, nameOf("ss_attach_place: what", what));
+    std::shared_ptr<AttachedLoop> loop;
+    {
+      Offered& one = offered();
+      const std::lock_guard lock(one.mutex);
+      if (one.server) loop = one.server->loop();
+    }
+    if (loop) loop->place(std::move(words));
+    return {};
+  });
+}
+
+ss_error* ss_attach_steps(int32_t* steps) {
+  return guarded("ss_attach_steps", [&]() -> Status {
+    if (!steps) return invalid("ss_attach_steps: the place for the answer is NULL; expected one");
+    Offered& one = offered();
+    const std::lock_guard lock(one.mutex);
+    *steps = one.server && one.server->loop()->stepsPlaces() ? 1 : 0;
+    return {};
+  });
+}
+
 void ss_attach_close(void) {
   Offered& one = offered();
   const std::lock_guard lock(one.mutex);

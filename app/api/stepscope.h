@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define SS_API_MAJOR 1u  // of this header: functions and fields are only added; see ss_api_version
-#define SS_API_MINOR 3u
+#define SS_API_MINOR 4u
 
 #if defined(_WIN32)
 #define SS_API
@@ -293,6 +293,11 @@ SS_API ss_error* ss_attach_open(const char* path, const char* script);
 // A window may look at it, from its next ss_forward on. Error SS_NOT_FOUND: nothing is open.
 SS_API ss_error* ss_attach(ss_session* session);
 SS_API ss_error* ss_attach_path(const char** path);  // until ss_attach_close; NULL where nothing is open
+// Between two passes: the program is about to do something of its own, which the window shows in these words ("train.py:31:
+// optimizer.step()"). The calling thread waits there while the window holds the loop and steps; else it goes on at once.
+SS_API ss_error* ss_attach_place(const char* what);
+SS_API ss_error* ss_attach_steps(
+    int32_t* steps);                     // whether ss_attach_place() may wait: places that cost something are left out else
 SS_API_VOID void ss_attach_close(void);  // the window is told, and what it holds goes on; also when a program ends
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "app/workbench/session/script_place.h"
 #include "views/common/counted_steps.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -81,6 +82,12 @@ StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selecti
 void StatusLine::setDevice(const QString& text) {
   device_->setText(text.toHtmlEscaped());
   hideEmpty();
+}
+
+void StatusLine::setScript(const QString& name) {
+  if (name == script_) return;
+  script_ = name;
+  refresh();
 }
 
 void StatusLine::setRecorder(const QString& text, const QString& role, const QString& tip) {
@@ -167,6 +174,11 @@ void StatusLine::refresh() {
       phase_->setText(QStringLiteral("Phase ") +
                       strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
     }
+  } else if (atPlace(p) && !dead) {
+    where_->setText(
+        strong(busy ? QStringLiteral("Running") : QStringLiteral("Paused")) + QStringLiteral(" at ") +
+        fontMetrics().elidedText(format::visible(placeOf(p)), Qt::ElideRight, 30 * Metrics::current().unit).toHtmlEscaped());
+    phase_->setText(QStringLiteral("Phase ") + strong(QStringLiteral("the script's own")));
   } else if (p.in_step()) {
     where_->setText(strong(dead   ? QStringLiteral("Stopped")
                            : busy ? QStringLiteral("Running")
@@ -228,14 +240,14 @@ void StatusLine::refresh() {
   } else {
     peak_->setText({});
   }
+  const bool scripted = !script_.isEmpty();
+  const QString who = scripted ? format::visible(script_).toHtmlEscaped() : QStringLiteral("worker");
   switch (store_.workerState()) {
     case WorkerState::kNone:
       worker_->setText(store_.readOnly() ? dot(t.faint, QStringLiteral("read-only")) : QString());
       break;
-    case WorkerState::kStarting: worker_->setText(dot(t.warn, QStringLiteral("worker starts"))); break;
-    case WorkerState::kIdle:
-      worker_->setText(running ? dot(t.accent, QStringLiteral("running")) : dot(t.ok, QStringLiteral("worker")));
-      break;
+    case WorkerState::kStarting: worker_->setText(dot(t.warn, who + QStringLiteral(" starts"))); break;
+    case WorkerState::kIdle: worker_->setText(running ? dot(t.accent, QStringLiteral("running")) : dot(t.ok, who)); break;
     case WorkerState::kBusy:
       // The requests that a run is made of follow each other faster than they can be read; the tooltip has the present one.
       worker_->setText(dot(t.accent, running                         ? QStringLiteral("running")
@@ -245,10 +257,12 @@ void StatusLine::refresh() {
     case WorkerState::kUnresponsive:
       worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>")
                            .arg(t.warn.name(), QStringLiteral("worker does not answer · restart")));
+      if (scripted) worker_->setText(dot(t.warn, who + QStringLiteral(" does not answer")));
       break;
     case WorkerState::kDead:
       worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>")
                            .arg(t.error.name(), QStringLiteral("worker ended · restart")));
+      if (scripted) worker_->setText(dot(t.error, who + QStringLiteral(" ended")));
       break;
   }
   worker_->setToolTip(store_.workerText().toHtmlEscaped());

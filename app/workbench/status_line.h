@@ -18,6 +18,7 @@ class StatusLine : public QWidget {
   StatusLine(const SnapshotStore& store, const SelectionModel& selection, QWidget* parent = nullptr);
 
   void setDevice(const QString& text);
+  void setScript(const QString& name);  // that is attached, in the place of a worker; empty: none is
   // Colour names a state: "ok", "warn", "error", "faint".
   void setRecorder(const QString& text, const QString& role, const QString& tip);
   // Of a run: the step that it ends before (0: none is known), and whether it looks at no value.
@@ -42,7 +43,7 @@ class StatusLine : public QWidget {
   const SnapshotStore& store_;
   const SelectionModel& selection_;
   QLabel *where_, *step_, *phase_, *loss_, *speed_, *peak_, *device_, *worker_, *recorder_, *note_;
-  QString recorderText_, recorderRole_, recorderTip_;
+  QString recorderText_, recorderRole_, recorderTip_, script_;
   QTimer noteTimer_;
   std::int64_t goal_ = 0;
   bool fullSpeed_ = false, restoring_ = false;

@@ -19,6 +19,12 @@ ToolbarFacts::ToolbarFacts(const WindowParts& parts, Toolbar& toolbar)
   const auto running = [this] { toolbar_.setRunning(parts_.session.busy() || parts_.session.running(), store_.building()); };
   connect(&parts_.session, &ModelSession::busyChanged, this, running);
   connect(&store_, &SnapshotStore::buildingChanged, this, running);
+  connect(&store_, &SnapshotStore::workerChanged, this, [this] {
+    const snapshot::AttachedScript* script = parts_.session.attached();
+    parts_.status.setScript(!script                    ? QString()
+                            : script->script().empty() ? QStringLiteral("script")
+                                                       : QString::fromStdString(script->script()));
+  });
   setBreakOn(true, true);
   updateBreakOn();
 }

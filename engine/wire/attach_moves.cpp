@@ -26,6 +26,11 @@ Result<snapshot::Response> AttachService::state() {
 
 Status AttachService::move(const snapshot::Request& request, const Status& moved) {
   SS_TRY(moved);
+  while (loop_.atPlace()) {  // a step may have ended on the way there
+    SS_ASSIGN(auto step, loop_.takeStep(false));
+    if (!step) break;
+    SS_TRY(sendStep(request, std::move(*step), true, false));
+  }
   snapshot::Response response;
   SS_ASSIGN(*response.mutable_position(), position());
   return answer(request, std::move(response));
@@ -33,6 +38,7 @@ Status AttachService::move(const snapshot::Request& request, const Status& moved
 
 Status AttachService::runTo(const snapshot::Request& request, int instruction, bool breaks) {
   if (!loop_.held()) SS_TRY(loop_.begin());
+  if (loop_.atPlace() && !breaks) return move(request, loop_.leavePlace(true));
   if (breaks) instruction = loop_.count();
   if (instruction < loop_.instruction())
     return unsupported(

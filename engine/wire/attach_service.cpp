@@ -163,8 +163,10 @@ Status AttachService::options(const snapshot::Request& request) {
     return scriptDrives(fmt::format("option '{}'", request.configure().settings(0).name()));
   snapshot::Response response;
   SS_TRY(read([&]() -> Status {
-    for (snapshot::Option& option : loop_.told().session->optionList())
+    for (snapshot::Option& option : loop_.told().session->optionList()) {
+      option.set_set_by("script");
       *response.mutable_options()->add_options() = std::move(option);
+    }
     return {};
   }));
   return answer(request, std::move(response));
@@ -201,7 +203,7 @@ Status AttachService::fetch(const snapshot::Request& request) {
     }
     SS_ASSIGN(tensor, fetchValue(**stepper, id, {f.begin().begin(), f.begin().end()}, {f.extent().begin(), f.extent().end()},
                                  f.statistics(), f.whole() ? kAll : kWindowElements));
-    const bool held = loop_.held();
+    const bool held = loop_.held() && !loop_.atPlace();
     tensor.set_step(loop_.steps() - (held ? 0 : 1));
     tensor.set_current(held || graph.value(id).role != ValueRole::kNodeOutput);
     return {};
@@ -262,7 +264,10 @@ Status AttachService::handle(const snapshot::Request& request) {
     }
     case R::kTrain: return train(request);
     case R::kBeginStep: return move(request, loop_.begin());
-    case R::kStep: return runTo(request, loop_.instruction() + std::min(request.step().count(), loop_.count()));
+    case R::kStep:
+      if (loop_.atPlace()) return move(request, loop_.leavePlace(false));
+      if (loop_.held() && loop_.instruction() == loop_.count()) return move(request, loop_.runTo(loop_.count() + 1, false));
+      return runTo(request, loop_.instruction() + std::min(request.step().count(), loop_.count()));
     case R::kRunTo: return runTo(request, request.run_to().instruction());
     case R::kRunToBreak:
       if (request.run_to_break().backwards()) return scriptDrives("run_to_break backwards");

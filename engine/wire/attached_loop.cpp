@@ -64,6 +64,29 @@ bool AttachedLoop::mayPass(int instruction) const {
   return (allow_.anyCall || allow_.call == pass_.call) && instruction < allow_.until;
 }
 
+bool AttachedLoop::stands() const {
+  return held_ && (place_.empty() ? !mayPass(at_) : window_ && holding_ && !allow_.given);
+}
+
+bool AttachedLoop::stepsPlaces() const { return looks_ && inThisProcess(); }
+
+void AttachedLoop::place(std::string what) {
+  if (!stepsPlaces()) return;
+  std::unique_lock lock(mutex_);
+  if (!window_ || !holding_ || inPass_ || held_ || allow_.places) return;
+  place_ = std::move(what);
+  at_ = lastEnd_;
+  held_ = true;
+  ++stops_;
+  allow_ = {};
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return !reading_ && !stands(); });
+  held_ = false;
+  place_.clear();
+  stoppedBy_.clear();
+  stoppedAt_ = 0;
+}
+
 // Waits until the pass may go on.
 void AttachedLoop::gate(std::unique_lock<std::mutex>& lock, int instruction) {
   at_ = instruction;
@@ -135,6 +158,8 @@ void AttachedLoop::ends(const WatchedPass& pass, bool failed) {
   if (failed) {
     open_.erase(pass.call);
   } else {
+    last_ = pass.call;
+    lastEnd_ = pass.end;
     if (looks_) gate(lock, pass.end);
     pass.stepper->standBefore(pass.end);
     if (window_ && open_.contains(pass.call)) {

@@ -55,6 +55,10 @@ class AttachedLoop {
   void after(int instruction);
   void ends(const WatchedPass& pass, bool failed);
   void forget(const Session& session);  // inside; it is closed
+  // The program is about to do something of its own between two passes ("train.py:31: loss = ..."): it waits there where the
+  // window holds it and steps. Outside of a call.
+  void place(std::string what);
+  bool stepsPlaces() const;  // place() may wait
 
   // --- the window. All by the thread that serves it, but cancel() and clearCancel().
   struct Shown {
@@ -84,7 +88,9 @@ class AttachedLoop {
   Status hold();                               // before the next instruction, or the next pass; at once between passes
   Status runTo(int instruction, bool breaks);  // of the held call; or to a gate of another call
   Status finish();                             // until the held call ends; or to a gate of another call
-  void letGo(bool watchNumbers);               // all gates open; NaN and Inf breakpoints look at every value
+  Status leavePlace(bool toPass);  // where it is held at one: to the next place; or, by others, to the next gate of a pass
+  bool atPlace() const;
+  void letGo(bool watchNumbers);  // all gates open; NaN and Inf breakpoints look at every value
   bool held() const;
   int instruction() const;        // the held one
   int count() const;              // instructions of the held plan
@@ -111,6 +117,8 @@ class AttachedLoop {
     std::uint64_t call = 0;
     int until = 0;
     bool breaks = false;
+    bool places = false;  // places between passes do not hold
+    bool given = false;   // by a move
   };
   struct OpenCall {  // whose backward pass may follow
     std::vector<Span> spans;
@@ -122,6 +130,7 @@ class AttachedLoop {
   void leave();
   bool inThisProcess() const;
   bool mayPass(int instruction) const;
+  bool stands() const;  // held, and no move lets it go on
   void gate(std::unique_lock<std::mutex>& lock, int instruction);
   void look();
   Status waitForStop(std::unique_lock<std::mutex>& lock, const std::function<bool()>& also = {});
@@ -147,6 +156,9 @@ class AttachedLoop {
   bool held_ = false;
   int at_ = 0;               // where it is held
   std::uint64_t stops_ = 0;  // times that it was held
+  std::string place_;        // what it is held at between two passes; else empty
+  std::uint64_t last_ = 0;   // the call whose pass ended last,
+  int lastEnd_ = 0;          // and where it ended
   std::size_t toldSpans_ = 0;
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint

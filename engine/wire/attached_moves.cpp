@@ -5,6 +5,7 @@
 #include <climits>
 #include <utility>
 
+#include "engine/snapshot/utf8.h"
 #include "engine/step/values.h"
 #include "engine/wire/attached_loop.h"
 
@@ -128,7 +129,7 @@ Stepper* AttachedLoop::values() const {
 // A step forwards, or another gate.
 Status AttachedLoop::waitForStop(std::unique_lock<std::mutex>& lock, const std::function<bool()>& also) {
   const std::uint64_t before = stops_;
-  if (held_ && !mayPass(at_)) return {};
+  if (stands()) return {};
   changed_.notify_all();
   changed_.wait(lock, [&] { return cancelled_ || stops_ != before || (also && also()); });
   if (stops_ != before || (also && also())) return {};
@@ -157,15 +158,29 @@ Status AttachedLoop::hold() {
 Status AttachedLoop::runTo(int instruction, bool breaks) {
   std::unique_lock lock(mutex_);
   holding_ = true;
-  allow_ = {breaks, pass_.call, instruction, breaks};
+  allow_ = {breaks, pass_.call, instruction, breaks, breaks, true};
   look();
   return waitForStop(lock);
+}
+
+Status AttachedLoop::leavePlace(bool toPass) {
+  std::unique_lock lock(mutex_);
+  holding_ = true;
+  allow_ = {.places = toPass, .given = true};
+  look();
+  return waitForStop(lock);
+}
+
+bool AttachedLoop::atPlace() const {
+  const std::lock_guard lock(mutex_);
+  return held_ && !place_.empty();
 }
 
 Status AttachedLoop::finish() {
   std::unique_lock lock(mutex_);
   holding_ = true;
-  if (held_) allow_ = {false, pass_.call, INT_MAX, false};
+  const bool another = !place_.empty() && !open_.contains(last_);  // the call that it followed has ended
+  if (held_) allow_ = {another, place_.empty() ? pass_.call : last_, INT_MAX, false, true, true};
   look();
   const std::int64_t before = steps_;
   return waitForStop(lock, [this, before] { return steps_ != before && !inPass_; });
@@ -192,12 +207,12 @@ int AttachedLoop::instruction() const {
 
 int AttachedLoop::count() const {
   const std::lock_guard lock(mutex_);
-  return held_ ? pass_.stepper->count() : 0;
+  return held_ && inPass_ ? pass_.stepper->count() : 0;
 }
 
 int AttachedLoop::phaseEnd() const {
   const std::lock_guard lock(mutex_);
-  if (!held_) return 0;
+  if (!held_ || !inPass_) return 0;
   return at_ < pass_.end ? pass_.end : pass_.stepper->count();
 }
 
@@ -218,6 +233,10 @@ snapshot::Position AttachedLoop::position() {
   position.set_in_step(held_);
   if (!held_) return position;
   position.set_instruction(at_);
+  if (!place_.empty()) {
+    position.set_stopped_by(fmt::format("script: {}", toUtf8(place_)));
+    return position;
+  }
   position.set_stopped_by(!stoppedBy_.empty() ? stoppedBy_ : at_ == pass_.stepper->count() ? "end of step" : "step");
   position.set_breakpoint(stoppedAt_);
   const auto& all = *pass_.spans;
@@ -262,7 +281,6 @@ void AttachedLoop::watch(std::vector<ValueId> values) {
 
 Result<std::optional<AttachedLoop::Step>> AttachedLoop::takeStep(bool wait) {
   std::unique_lock lock(mutex_);
-  const auto stands = [this] { return held_ && !mayPass(at_); };  // one that was let go is about to run
   if (wait) changed_.wait(lock, [&] { return cancelled_ || stands() || !ended_.empty(); });
   if (!ended_.empty()) {
     std::optional<Step> step(std::move(ended_.front()));

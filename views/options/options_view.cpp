@@ -84,6 +84,9 @@ QString valueText(const snapshot::Option& option, const std::string& value) {
   return format::visible(text);
 }
 
+// Of an attached script, which drives: the window changes none.
+bool isOfScript(const snapshot::Option* option) { return option != nullptr && option->set_by() == "script"; }
+
 }  // namespace
 
 OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
@@ -92,7 +95,9 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
           {{QStringLiteral("Option"), QStringLiteral("Name, as for --set NAME=VALUE"), false, 13},
            {QStringLiteral("Value"),
             QStringLiteral("Present value; a click on a switch turns it, Enter goes to the next value"), false, 7},
-           {QStringLiteral("Set by"), QStringLiteral("Who set it: default, command line, project, window"), false, 7},
+           {QStringLiteral("Set by"),
+            QStringLiteral("Who set it: default, command line, project, window; script: one that is attached, and drives"),
+            false, 7},
            {QStringLiteral("Group"), QStringLiteral("What it changes"), false, 5},
            {QStringLiteral("Effect"), QStringLiteral("What it changed in this build: nodes, bytes, time"), false, 14},
            {QStringLiteral("Saves"),
@@ -186,6 +191,7 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     const auto& all = store().options();
     if (key < 0 || static_cast<std::size_t>(key) >= all.size()) return -1;
     const auto& value = all[static_cast<std::size_t>(key)].value();
+    if (isOfScript(&all[static_cast<std::size_t>(key)])) return -1;  // shown, and no switch
     return all[static_cast<std::size_t>(key)].choices_size() != 2 ? -1 : value == "on" ? 1 : value == "off" ? 0 : -1;
   });
   connect(switches, &SwitchDelegate::turned, this, [this](const QModelIndex&) { activated(chosenRow()); });
@@ -228,7 +234,10 @@ void OptionsView::refill() {
                     : o.value() == "off" ? QStringLiteral("– off")
                                          : valueText(o, o.value()),
                     value, o.kind() == "bytes" ? value : QString());
-    state.role = o.value() == "on" ? QStringLiteral("ok") : o.value() == "off" ? QStringLiteral("muted") : QString();
+    state.role = isOfScript(&o)       ? QStringLiteral("faint")
+                 : o.value() == "on"  ? QStringLiteral("ok")
+                 : o.value() == "off" ? QStringLiteral("muted")
+                                      : QString();
     TableCell by(format::visible(o.set_by()));
     by.role = o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
     TableCell did(effect, effect, effect.isEmpty() ? QStringLiteral("It changed nothing in this build") : effect);
@@ -260,13 +269,15 @@ void OptionsView::showChosen() {
   const auto* o = option(chosenRow());
   filling_ = true;
   value_->clear();
-  value_->setEnabled(o != nullptr && !store().readOnly());
-  reset_->setEnabled(o && o->value() != o->default_value() && !store().readOnly());
+  const bool fixed = store().readOnly() || isOfScript(o);
+  value_->setEnabled(o != nullptr && !fixed);
+  reset_->setEnabled(o && o->value() != o->default_value() && !fixed);
   name_->setText(o ? format::visible(o->name()) : QString());
   QString doc = o ? format::visible(o->doc()) : QString();
   if (o && !o->default_value().empty()) doc += QStringLiteral(". Default: %1.").arg(valueText(*o, o->default_value()));
   // In a narrow panel the column of effects is out of sight; what waits for the next step has to be seen.
   if (o && !o->effect().empty()) doc += QStringLiteral("\n%1").arg(format::bytesWithin(format::visible(o->effect())));
+  if (isOfScript(o)) doc += QStringLiteral("\nThe script drives, and decides it: stepscope.Module(model, options={…})");
   doc_->setText(doc);
   if (o) {
     value_->setEditable(o->choices().empty());
@@ -282,7 +293,7 @@ void OptionsView::showChosen() {
 
 void OptionsView::activated(int row) {
   const auto* o = option(row);
-  if (!o || o->choices_size() < 2 || store().readOnly()) return;
+  if (!o || o->choices_size() < 2 || store().readOnly() || isOfScript(o)) return;
   int at = 0;
   for (int i = 0; i < o->choices_size(); ++i) at = o->choices(i) == o->value() ? i : at;
   emit wishes().setOption(QString::fromStdString(o->name()),
@@ -291,7 +302,7 @@ void OptionsView::activated(int row) {
 
 void OptionsView::fillMenu(QMenu& menu, int row) {
   const auto* o = option(row);
-  if (!o || store().readOnly()) return;
+  if (!o || store().readOnly() || isOfScript(o)) return;
   for (const auto& c : o->choices()) {
     QAction* action = menu.addAction(format::visible(c), this,
                                      [this, name = QString::fromStdString(o->name()), value = QString::fromStdString(c)] {

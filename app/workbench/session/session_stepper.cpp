@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/workbench/session/model_session.h"
+#include "app/workbench/session/script_place.h"
 #include "app/workbench/session/session_desires.h"
 #include "app/workbench/session/session_edits.h"
 #include "app/workbench/session/session_model.h"
@@ -68,7 +69,7 @@ void SessionStepper::stopped(std::optional<int> asked) {
     emit session_.brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
     if (ofValues) return;
   }
-  if (!p.in_step() || !store_.plan() || store_.plan()->size() == 0) return;
+  if (!p.in_step() || atPlace(p) || !store_.plan() || store_.plan()->size() == 0) return;
   const int next = p.instruction(), ran = next - 1;
   if (asked == next && (selection_.selection().instruction == next || selection_.selection().instruction == ran)) return;
   if (ran >= 0 && p.breakpoint() == 0 && asked != next) {
@@ -112,7 +113,7 @@ void SessionStepper::runOn() {
 
 void SessionStepper::ranToBreak() {
   const snapshot::Position& p = store_.position();
-  const bool atEnd = p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size();
+  const bool atEnd = p.in_step() && !atPlace(p) && store_.plan() && p.instruction() >= store_.plan()->size();
   if (p.breakpoint() != 0 || !run_.on || (p.in_step() && !atEnd)) {
     run_.on = false;
     emit session_.busyChanged();
@@ -186,7 +187,9 @@ void SessionStepper::stepNow(int count) {
     emit session_.note(QStringLiteral("At the start of the step; rewind goes to an earlier step"));
     return;
   }
-  if (count > 0 && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
+  // A script goes on from the end of a call to what it does next.
+  const bool goesOn = link_.client().host().attached();
+  if (count > 0 && !goesOn && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
     finishStepNow();
     return;
   }
@@ -204,7 +207,7 @@ void SessionStepper::stepPhaseNow(bool backwards) {
     emit session_.note(QStringLiteral("At the start of the step; rewind goes to an earlier step"));
     return;
   }
-  if (!backwards && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
+  if (!backwards && !atPlace(p) && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
     finishStepNow();
     return;
   }

@@ -132,6 +132,12 @@ class Window:
             self.ask(FINISH)
         return place
 
+    def place(self):
+        """Where it stands after one step, in words."""
+        kind, message = self.ask(STEP, field(1, 1))[-1]
+        assert kind == POSITION, (kind, message)
+        return fields(message)[4][0].decode()
+
     def value(self, name):
         kind, message = self.ask(FETCH, field(2, name) + field(6, 1))[-1]
         assert kind == TENSOR, (kind, message)
@@ -189,6 +195,19 @@ class Attached(unittest.TestCase):
         spans = len(fields(record[1])[13])
         self.assertEqual(spans, count)
         self.assertEqual(window.ask(REWIND)[-1][0], ERROR)
+        # From the end of a pass the script goes on line by line: its loss, and from the end of the call its optimizer.
+        window.begin()
+        window.position(PHASE)
+        lines = [window.place()]
+        while "backward()" not in lines[-1]:
+            lines.append(window.place())
+        self.assertTrue(any("before = [" in line for line in lines), lines)
+        self.assertTrue(all(line.startswith("script: train_it.py:") for line in lines), lines)
+        self.assertEqual(window.place(), "step")  # the backward pass
+        window.position(PHASE)
+        lines = [window.place() for _ in range(4)]
+        self.assertTrue(any("optimizer.step()" in line for line in lines), lines)
+        self.assertTrue(window.position(PHASE)[0])  # before the next call
         # Let go, the loop runs on in both of its plans.
         kinds = []
         while kinds.count(RECORD) < 12:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import linecache
 import os
 import sys
+import sysconfig
 from typing import Any, Optional
 
 from . import Session
 from . import library as _c
+
+# Code of which lines are no places: of Python, of packages, and of this one.
+_FOREIGN = tuple(os.path.join(p, "") for p in {*sysconfig.get_paths().values(), os.path.dirname(os.path.abspath(__file__))} if p) + ("<",)
 
 
 def attach(*what: Any, path: "str | os.PathLike | None" = None) -> str:
@@ -35,6 +40,54 @@ def wanted() -> Optional[str]:
     """What $STEPSCOPE_ATTACH asks for: None for nothing, "" for the usual place, else a path."""
     asked = os.environ.get("STEPSCOPE_ATTACH", "")
     return None if asked in ("", "0") else "" if asked == "1" else asked
+
+
+def steps() -> bool:
+    """Whether a window holds the loop, so that places between two passes may hold it too."""
+    found = ctypes.c_int32()
+    _c.library.attach_steps(ctypes.byref(found))
+    return bool(found.value)
+
+
+def place(what: str) -> None:
+    """What the script is about to do between two passes; it waits here while the window steps."""
+    _c.library.attach_place(what.encode(errors="replace"))
+
+
+def _own(name: str) -> bool:
+    """Whether a file is the script's own code."""
+    return not name.startswith(_FOREIGN) and "stepscope_capture" not in name
+
+
+def rest() -> None:
+    """Before a pass: its instructions are the places."""
+    if sys.gettrace() is _line:
+        sys.settrace(None)
+
+
+def follow() -> None:
+    """From here on each line of the script's own code is a place, until the window lets the loop go on; where a debugger traces, none is."""
+    if sys.gettrace() is not None or not steps():
+        return
+    frame = sys._getframe(1)
+    while frame is not None:
+        if _own(frame.f_code.co_filename):
+            frame.f_trace = _line
+        frame = frame.f_back
+    sys.settrace(_line)
+
+
+def _line(frame: Any, event: str, _: Any) -> Any:
+    """A function of sys.settrace."""
+    name = frame.f_code.co_filename
+    if not _own(name):
+        return None
+    if event == "line":
+        if not steps():
+            sys.settrace(None)
+            return None
+        place(f"{os.path.basename(name)}:{frame.f_lineno}: {linecache.getline(name, frame.f_lineno).strip()}")
+    return _line
 
 
 def detach() -> None:

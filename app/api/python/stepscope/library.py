@@ -123,6 +123,8 @@ _FUNCTIONS = {
     "attach_open": [c_char_p, c_char_p],
     "attach": [_SESSION],
     "attach_path": [POINTER(c_char_p)],
+    "attach_place": [c_char_p],
+    "attach_steps": [POINTER(c_int32)],
 }
 
 

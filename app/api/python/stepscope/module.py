@@ -257,11 +257,16 @@ class Module:
         if torch.jit.is_tracing() or torch.compiler.is_compiling():
             return super().forward(*args, **kwargs)
         engine = _ENGINES[self]
+        if engine.attached:
+            attached.rest()
         leaves, spec = pytree.tree_flatten((args, kwargs))
         try:
             built, told = engine.variant(self.stepscope_original(), leaves, spec)
         except Refused as refused:
             engine.leave(type(self).__mro__[2].__name__, str(refused))
+            if engine.attached and attached.steps():
+                attached.place(f"{type(self).__mro__[2].__name__} by PyTorch: {refused}")
+                attached.follow()
             return super().forward(*args, **kwargs)
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         return built.result(Pass.apply(built, told, *tensors, *built.parameters))

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from . import capture_parts
+from . import attached, capture_parts
 from . import open as open_session
 from .library import library
 
@@ -57,6 +57,7 @@ class Pass(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, built: "Built", told: Variant, *values: torch.Tensor) -> tuple:
         call = built.run(values, told)
+        built.follow()
         ctx.built, ctx.call, ctx.values = built, call, values[len(values) - len(built.trained) :]
         ctx.versions = [p._version for p in ctx.values]
         ctx.set_materialize_grads(False)
@@ -87,6 +88,7 @@ class Pass(torch.autograd.Function):
             struct = call.gradient_struct(initializer)
             found.append(None if struct is None else tensor_at(struct))
         call.close()
+        built.follow()
         return tuple(found)
 
 
@@ -131,6 +133,7 @@ class Built:
         begin = time.monotonic_ns()
         self.file = exported(model, leaves, spec, self.folder.name, exporter, axes)
         self.export_ns = time.monotonic_ns() - begin
+        self.attached = False  # a window may look on
         held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
         prefix = capture_parts("function_file").PREFIX
         named = {prefix + name: (name, tensor) for name, tensor in held.items()}
@@ -180,8 +183,14 @@ class Built:
         return session
 
     def attach(self) -> None:
-        """A window may look at its passes."""
+        """A window may look at its passes, and at what the script does between them."""
+        self.attached = True
         library.attach(self.session._session())
+
+    def follow(self) -> None:
+        """After a pass: the script's own code comes."""
+        if self.attached:
+            attached.follow()
 
     def takes(self, tensors: list) -> bool:
         """Whether it is of these extents too: others only where it has symbols, which stand for one number each."""
