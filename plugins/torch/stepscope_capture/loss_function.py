@@ -31,12 +31,17 @@ class LossFunction(nn.Module):
         elif isinstance(function, types.FunctionType):
             for name, module in _reached(function).items():
                 setattr(self, name, module)
+        else:  # an object that is called, or whose method is: a copy of it has the copies of its modules
+            held = getattr(owner if owner is not None else function, "__dict__", {})
+            for name, module in held.items():
+                if isinstance(module, nn.Module) and any(p.requires_grad for p in module.parameters()):
+                    setattr(self, name, module)
 
     def forward(self, *values):
         own = dict(self.named_children())
         if self._method:
             return getattr(self.owner, self._method)(*values)
-        if not own:
+        if not own or not isinstance(self._function, types.FunctionType):
             return self._function(*values)
         f = self._function
         cells = tuple(types.CellType(own[name]) if name in own else cell for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()))

@@ -47,3 +47,7 @@ def rebind(module, known):
                     value[key] = rebound(hook, known)
             elif isinstance(value, (types.FunctionType, functools.partial)):
                 held[name] = rebound(value, known)
+            elif isinstance(value, list):
+                value[:] = [rebound(v, known) if isinstance(v, (types.FunctionType, functools.partial)) else v for v in value]
+            elif type(value) is dict and not name.startswith("_"):
+                value.update({k: rebound(v, known) for k, v in value.items() if isinstance(v, (types.FunctionType, functools.partial))})

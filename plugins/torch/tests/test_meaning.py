@@ -54,6 +54,7 @@ def trained_by_torch(model, loss_fn, batches):
     if not model.training:
         whole.train()
     cells = [c.cell_contents for c in getattr(loss_fn, "__closure__", None) or ()]
+    cells += [] if isinstance(loss_fn, torch.nn.Module) else list(getattr(loss_fn, "__dict__", {}).values())
     parameters = list(dict.fromkeys(p for m in [whole, *(c for c in cells if isinstance(c, torch.nn.Module))] for p in m.parameters()))
     optimizer = torch.optim.SGD([p for p in parameters if p.requires_grad], lr=0.05)
     losses = []

@@ -215,3 +215,40 @@ class Counting(nn.Module):
 @meaning
 def statistics_that_are_numbers():
     return Counting(), F.cross_entropy, rows()
+
+
+class Criterion:
+    """A loss that is an object, with a module of its own."""
+
+    def __init__(self):
+        self.weight = nn.Linear(4, 3, bias=False)
+
+    def __call__(self, embedding, y):
+        return F.cross_entropy(4 * F.linear(F.normalize(embedding), F.normalize(self.weight.weight)), y)
+
+
+@meaning
+def loss_that_is_an_object():
+    criterion = Criterion()
+    model = nn.Linear(6, 4)
+    return model, criterion, rows()
+
+
+class InTurn(nn.Module):
+    """Functions in a list, which close over the model."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.factor = nn.Linear(6, 3), nn.Parameter(torch.full((3,), 1.5))
+        self.functions = [lambda x: x * self.factor, torch.tanh]
+
+    def forward(self, x):
+        x = self.linear(x)
+        for function in self.functions:
+            x = function(x)
+        return x
+
+
+@meaning
+def functions_in_a_list():
+    return InTurn(), F.cross_entropy, rows()
