@@ -77,7 +77,7 @@ class Viewer : RewriteWalk {
       if (!dims || elementCount(*dims) == 0) continue;
       Walk walk;
       passThrough(node, StridedView::whole(*dims), walk);
-      if (!walk.near) continue;
+      if (!walk.near && walk.refusal.empty()) continue;
       if (walk.refusal.empty()) walk.refusal = memoryRefusal(node, walk);
       if (!walk.refusal.empty()) {
         context_.miss(id, walk.refusal);
@@ -208,7 +208,12 @@ class Viewer : RewriteWalk {
 
   void addLeaf(const Node& reader, std::size_t input, const StridedView& view, Walk& walk) const {
     if (!sees(reader, input)) {
-      walk.refuse(fmt::format("{} reads '{}' and sees no strides", reader.label(), nameOf(reader.inputs[input])));
+      const ValueId part = reader.inputs[input];
+      const auto dims = dimsOf(part);
+      const std::size_t bytes =
+          (dims ? static_cast<std::size_t>(elementCount(*dims)) : 0) * dtypeSize(graph_.value(part).type.dtype);
+      walk.refuse(
+          fmt::format("{} reads '{}' and sees no strides: {} bytes are copied", reader.label(), nameOf(part), bytes));
       return;
     }
     walk.near = true;

@@ -177,6 +177,27 @@ TEST(StridedViews, NearMissesOfChains) {
   }
 }
 
+// Whatever reads a part and sees no strides is named, with what its copy costs, also where nobody else would see any.
+TEST(StridedViews, NearMissesOfNormsSoftmaxConvAndPad) {
+  const auto read = [](const std::string& op, const auto& more) {
+    Packed s;
+    const auto part = s.split(s.input("x", {2, 8, 12}), {4, 8}, -1);
+    std::vector<ValueId> inputs{part[0]};
+    more(s, inputs);
+    s.finish({s.op(op, inputs)});
+    return s.miss();
+  };
+  const auto nothing = [](Packed&, std::vector<ValueId>&) {};
+  const std::string copied = " reads 'part0' and sees no strides: 256 bytes are copied";
+  EXPECT_NE(read("Softmax", nothing).find(copied), std::string::npos) << read("Softmax", nothing);
+  const auto scale = [](Packed& s, std::vector<ValueId>& inputs) { inputs.push_back(s.input("scale", {4})); };
+  EXPECT_NE(read("LayerNormalization", scale).find(copied), std::string::npos) << read("LayerNormalization", scale);
+  const auto filter = [](Packed& s, std::vector<ValueId>& inputs) { inputs.push_back(s.input("filter", {3, 8, 1})); };
+  EXPECT_NE(read("Conv", filter).find(copied), std::string::npos) << read("Conv", filter);
+  const auto pads = [](Packed& s, std::vector<ValueId>& inputs) { inputs.push_back(s.ints({0, 0, 1, 0, 0, 1})); };
+  EXPECT_NE(read("Pad", pads).find(copied), std::string::npos) << read("Pad", pads);
+}
+
 TEST(StridedViews, NearMisses) {
   {
     Packed s;
