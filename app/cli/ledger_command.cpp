@@ -130,6 +130,7 @@ Status ledger(const LedgerArguments& a, const Output& output) {
   options.record = "instructions";
   options.roofline = true;
   const std::int64_t steps = options.origins.contains("steps") ? options.steps : 5;
+  if (steps < 1) return invalidOption("steps", "found 0; expected 1 or more: the median of them is what the ledger tells");
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
   SS_TRY(session->build());

@@ -103,6 +103,9 @@ Result<Evaluation> Laboratory::evaluate(std::int64_t batches, const std::functio
   total.weighted = total.crossEntropy && evaluated.scored->mean;
   DataSource& source = other ? *other : feed_.source();
   if (batches == 0) batches = source.entries() > 0 ? source.entries() : kSyntheticBatches;
+  if (source.entries() > 0 && batches > source.entries())
+    return invalidOption("batches", fmt::format("found {}; expected at most {}, the entries of the data: none counts twice",
+                                                batches, source.entries()));
   std::vector<std::unique_ptr<Stepper>> plans;
   double sum = 0, weights = 0;
   for (std::int64_t index = 0; index < batches; ++index) {

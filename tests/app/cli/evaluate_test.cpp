@@ -57,6 +57,19 @@ TEST(EvaluateCommand, TakesTheParametersOfATraining) {
     EXPECT_NE(text.text.find(part), std::string::npos) << part << "\n" << text.text;
 }
 
+TEST(EvaluateCommand, CountsNoBatchTwice) {
+  const TemporaryFolder folder;
+  const Answer all = run("evaluate " + kModel + "--json", folder.path());
+  const auto entries = eventsIn(all, "evaluation").at(0)["batches"].get<std::int64_t>();
+  const Answer more = run("evaluate " + kModel + "--batches " + std::to_string(entries + 1), folder.path());
+  EXPECT_EQ(more.exitCode, 1);
+  EXPECT_NE(more.text.find(fmt::format("option 'batches': found {}; expected at most {}, the entries of the data",
+                                       entries + 1, entries)),
+            std::string::npos)
+      << more.text;
+  EXPECT_EQ(run("evaluate " + kModel + "--batches " + std::to_string(entries), folder.path()).exitCode, 0);
+}
+
 TEST(EvaluateCommand, RefusesFewerThanNoBatches) {
   const TemporaryFolder folder;
   const Answer answer = run("evaluate " + kModel + "--batches=-1", folder.path());

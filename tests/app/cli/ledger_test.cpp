@@ -82,6 +82,13 @@ TEST(LedgerCommand, StandsInAProjectForSqlAndReports) {
   EXPECT_NE(text.str().find("id=\"ledger\""), std::string::npos);
 }
 
+TEST(LedgerCommand, NoStepsAreNoLedger) {
+  const TemporaryFolder folder;
+  const Answer answer = run(kLedger + "--steps 0", folder.path());
+  EXPECT_EQ(answer.exitCode, 1);
+  EXPECT_NE(answer.text.find("option 'steps': found 0; expected 1 or more"), std::string::npos) << answer.text;
+}
+
 TEST(LedgerCommand, AnUnknownColumnIsWrongUsage) {
   const TemporaryFolder folder;
   const Answer answer = run(kLedger + "--by colour", folder.path());
