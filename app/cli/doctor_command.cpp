@@ -8,6 +8,8 @@
 #include "app/cli/message_json.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
+#include "engine/build/environment.h"
+#include "engine/build/known_roofs.h"
 #include "engine/comm/mpi_library.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/units.h"
@@ -43,7 +45,9 @@ Command doctorCommand() {
                   {{"--json", json.get(), "machine-readable"}}};
   command.run = [json] {
     snapshot::MachineInfo info = machineInfo();
-    const cpu::MachinePeak& measured = cpu::machinePeak(std::max(1, info.cores()));
+    TrainOptions options;  // where the cache lies
+    (void)applyEnvironment(options);
+    const cpu::MachinePeak& measured = measureRoofs(options, info.cores());
     *info.mutable_peak() = toSnapshot(measured);
     if (*json) {
       nlohmann::json machine = messageJson(info);

@@ -99,6 +99,8 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
     std::string note;
     if (!span.error().empty())
       note = "failed";
+    else if (span.name().starts_with("cache ") && span.pass().notes_size() > 0)
+      note = span.pass().notes(0);
     else if (span.has_pass() && span.depth() > 0)
       note = fmt::format("{} matches, {} → {} nodes", span.pass().matches(), span.pass().nodes_before(),
                          span.pass().nodes_after());

@@ -50,7 +50,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   for (const auto& [name, origin] : step->request.options.origins) {
     if (name == "recompute.plan")
       step->recomputePlan = origin.value;
-    else if (name != "recompute.budget")
+    else if (name != "recompute.budget" && name != "cache.dir")
       step->settings += name + "=" + origin.value + "\n";
   }
   Work work(*model_, stages);
@@ -110,7 +110,7 @@ Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph&
                          std::map<std::string, std::string>& effects, std::vector<Stage>& stages) const {
   BuildLog::Scope phase(log_, std::string(name));
   const BuildRequest& request = step.request;
-  PassContext context = passContext(model_->file, request.options, request.threads, inference);
+  PassContext context = passContext(model_->file, request.options, request.threads, inference, log_);
   context.cancel = cancel_;
   context.extents = step.extents;
   for (const snapshot::InputDensity& density : step.densities)

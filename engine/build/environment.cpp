@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "engine/build/build_cache.h"
+
 namespace stepscope {
 namespace {
 
@@ -23,6 +25,8 @@ std::string environmentName(std::string_view option) {
 }
 
 Status applyEnvironment(TrainOptions& options, const char* const* environment, const std::vector<OptionInfo>& table) {
+  // Programs and libstepscope keep what they found; a Session by itself writes no files.
+  if (!options.origins.contains("cache.dir")) options.cacheDir = userCacheFolder().string();
   for (; environment && *environment; ++environment) {
     const std::string_view entry(*environment);
     const auto equals = entry.find('=');

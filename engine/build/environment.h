@@ -13,7 +13,8 @@ namespace stepscope {
 std::string environmentName(std::string_view option);
 
 // Sets what `environment` ("NAME=VALUE" strings, null at the end) has, set by "environment". Errors: a variable that begins
-// so and is no option, a value that the option refuses; both name the variable.
+// so and is no option, a value that the option refuses; both name the variable. Option cache.dir, where nobody has set it,
+// becomes the user's folder.
 Status applyEnvironment(TrainOptions& options, const char* const* environment,
                         const std::vector<OptionInfo>& table = optionTable());
 // That of this process.

@@ -63,7 +63,7 @@ Status importPasses(std::string_view name, ImportedModel& model, BuildLog& log) 
   BuildLog::Scope phase(log, std::string(name));
   const TrainOptions options;  // a file is opened before anything is set
   std::map<std::string, std::string> effects;
-  PassContext context = passContext(model.file, options, threadsOf(options), *model.inference);
+  PassContext context = passContext(model.file, options, threadsOf(options), *model.inference, log);
   context.cancel = model.load.cancel;
   context.options["loop.max_iterations"] = std::to_string(model.load.loopIterations);
   if (Status status =

@@ -40,6 +40,7 @@ std::string_view groupOf(std::string_view name) {
                                                                    {"ring.bytes", "Memory"},
                                                                    {"variants.bytes", "Memory"},
                                                                    {"roofline", "Record"},
+                                                                   {"cache.dir", "Run"},
                                                                    {"recompute.plan", "Memory"},
                                                                    {"recompute.budget", "Memory"}};
   if (const auto found = groups.find(name); found != groups.end()) return found->second;
@@ -250,6 +251,12 @@ std::vector<OptionInfo> plainOptions() {
        "",
        "file with further forms of attention for pass.fuse_attention; `stepscope options --patterns` prints those that it "
        "knows",
+       {}},
+      {"cache.dir",
+       "auto",
+       "folder that keeps what a second start need not find again: what this machine can do (roofline; for a day), the "
+       "choice of "
+       "recompute.budget; auto = the user's folder for caches, off",
        {}},
       {"variants.bytes",
        "0",

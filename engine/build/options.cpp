@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "engine/build/build_cache.h"
 #include "engine/build/environment.h"
 #include "engine/build/option_values.h"
 #include "engine/passes/attention_pattern.h"
@@ -292,6 +293,12 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"roofline", [&] { return setToggle(o.roofline); }},
       {"checkpoint.seconds", [&] { return setNumber(o.checkpointSeconds, 0, 1e9); }},
       {"checkpoint.keep", [&] { return setWhole(o.checkpointKeep, 1, 1000); }},
+      {"cache.dir",
+       [&]() -> Status {
+         if (value.empty()) return invalidOption(name, "is empty; expected auto, off, or a folder");
+         o.cacheDir = value == "off" ? std::string() : value == "auto" ? userCacheFolder().string() : std::string(value);
+         return {};
+       }},
       {"long.ms", [&] { return setWhole(o.longMs, 0, 1 << 30); }},
   };
   const auto info = std::find_if(table.begin(), table.end(), [&](const OptionInfo& i) { return i.name == name; });

@@ -88,6 +88,7 @@ struct TrainOptions {
   double recordPercent = 0.5;                // of the time of the steps, for batches and statistics together
   std::string breakOn;                       // "nan,inf", "nan", "inf", "off"; empty = tell of them and go on
   bool roofline = false;                     // measure the machine's peak
+  std::string cacheDir;                      // folder of the build cache; empty = none
   std::int64_t longMs = 100;                 // instructions that run longer are named
   double checkpointSeconds = 300;            // between two checkpoints on the way; 0 = none
   std::int64_t checkpointKeep = 2;           // how many of them stay

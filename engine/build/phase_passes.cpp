@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "engine/build/known_roofs.h"
 #include "engine/build/name_pattern.h"
 #include "engine/build/pass_stages.h"
 #include "engine/passes/run_passes.h"
-#include "kernels/cpu/loops/machine_peak.h"
 #include "kernels/device.h"
 
 namespace stepscope {
@@ -33,20 +33,21 @@ std::string savedText(const GraphCost& saved) {
   return text;
 }
 
-Roof roofOf(const TrainOptions& options, int threads) {
+Roof roofOf(const TrainOptions& options, int threads, BuildLog& log) {
   if (!options.roofline) return {};
-  const cpu::MachinePeak& peak = cpu::machinePeak(std::max(1, threads));
+  const cpu::MachinePeak& peak = roofsOf(options, threads, &log);
   return {peak.operationsPerSecond, peak.levels.empty() ? 0 : peak.levels.back().bytesPerSecond};
 }
 
 }  // namespace
 
-PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference) {
+PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference,
+                        BuildLog& log) {
   PassContext context(inference);
   context.target.device = options.device;
   context.target.threads = threads;
   if (const auto device = findDevice(options.device)) context.target.device = (*device)->facts().kernels;
-  context.target.roof = roofOf(options, threads);
+  context.target.roof = roofOf(options, threads, log);
   for (const auto& [name, origin] : options.origins) context.options[name] = origin.value;
   if (const auto opset = file.opsets.find(""); opset != file.opsets.end()) context.opset = opset->second;
   context.functions = &file.functions;

@@ -13,8 +13,9 @@
 
 namespace stepscope {
 
-// What every pass of a build is told.
-PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference);
+// What every pass of a build is told. `log`: of roofs that had to be found.
+PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference,
+                        BuildLog& log);
 
 // Runs the passes of phase `list`, those that the options switch on; warnings become alerts. `effects` gets a line for each
 // option "pass.<name>"; `stages` the graph after each pass that changed it. The error is that of the pass.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/build/builder.h"
+#include "engine/build/known_recompute.h"
 #include "engine/build/parameter_parts.h"
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
@@ -104,9 +105,23 @@ Status Builder::recompute(Variant& variant) const {
   Graph& graph = variant.graph;
   graph.setPass("recompute");
   const std::size_t before = graph.order().size();
-  auto outcome = stepscope::recompute(graph, *variant.inference,
-                                      {options.recomputeBudget, options.recomputePlan, variant.planOptions, cancel_});
+  RecomputeOptions asked{options.recomputeBudget, options.recomputePlan, variant.planOptions, cancel_};
+  const BuildCache cache(options.recomputeBudget > 0 ? options.cacheDir : std::string());
+  const CacheQuestion question = cache.on() ? recomputeQuestion(variant) : CacheQuestion{};
+  CacheFound found = cache.find(question);
+  if (found.answer) asked.known = choiceFrom(*found.answer);
+  auto outcome = stepscope::recompute(graph, *variant.inference, asked);
   if (!outcome) return phase.fail(outcome.error());
+  if (cache.on()) {
+    BuildLog::Scope child(log_, "cache recompute");
+    if (found.answer && !outcome->knownTaken)
+      found.reason = "miss: there is an entry, and it is damaged: it is no choice of this step, or of another peak";
+    child.count(outcome->knownTaken ? 1 : 0);
+    child.pass().set_name("cache recompute");
+    child.pass().add_notes(found.reason);
+    if (!outcome->knownTaken)
+      if (Status kept = cache.keep(question, choiceText(outcome->choice)); !kept) log_.warn("cache", kept.error().message);
+  }
   writePassReport(phase.pass(), "recompute", outcome->result, before, graph.order().size());
   phase.count(outcome->result.matches);
   if (variant.step->request.ranks > 1 && options.rankShard == "parameters") readGatheredAgain(graph);
@@ -114,6 +129,10 @@ Status Builder::recompute(Variant& variant) const {
     variant.effects[options.recomputeBudget > 0 ? "recompute.budget" : "recompute.plan"] =
         fmt::format("{} nodes run again; live activations {} → {} bytes", outcome->result.matches, outcome->peakBefore,
                     outcome->peakAfter);
+  for (const std::string& absent : outcome->absent)
+    log_.warn("recompute_plan", fmt::format("option 'recompute.plan': '{}' is no pattern of this step; expected one that "
+                                            "`stepscope build --recompute` lists, or ONNX Runtime's name of one",
+                                            absent));
   if (outcome->overBudget)
     log_.warn("recompute_budget",
               fmt::format("option 'recompute.budget': {} bytes of live activations are left; expected at most {}; hint: a "

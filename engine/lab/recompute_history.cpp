@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/build/known_roofs.h"
 #include "engine/profile/roofline.h"
 
 namespace stepscope {
@@ -18,7 +19,7 @@ NodeTimes nodeTimes(const Stepper& stepper) {
     times.basis = fmt::format("medians of the newest {} steps, by instruction",
                               std::min<std::int64_t>(stepper.times().steps(), StepTimes::kKept));
   } else {
-    const cpu::MachinePeak& peak = cpu::machinePeak(std::max(1, stepper.variant().planOptions.threads));
+    const cpu::MachinePeak& peak = roofsOf(stepper.step().request.options, stepper.variant().planOptions.threads, nullptr);
     for (const InstructionRoof& roof : rooflineOf(plan, peak)) ns.push_back(roof.ns);
     times.basis = fmt::format("no step has run: estimated from flops and bytes ({})", peakText(peak));
   }

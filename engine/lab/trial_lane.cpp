@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/build/known_roofs.h"
 #include "engine/build/loss_scale.h"
 #include "engine/exec/touched.h"
 #include "engine/profile/roofline.h"
@@ -118,7 +119,8 @@ std::int64_t TrialLane::measuredPeak() const {
 
 double TrialLane::expectedNs() const {
   double ns = 0;
-  for (const InstructionRoof& roof : rooflineOf(stepper_->plan(), cpu::machinePeak(threads()))) ns += roof.ns;
+  for (const InstructionRoof& roof : rooflineOf(stepper_->plan(), roofsOf(symbolic().request.options, threads(), nullptr)))
+    ns += roof.ns;
   return ns / static_cast<double>(samples);
 }
 

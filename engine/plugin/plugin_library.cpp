@@ -8,8 +8,8 @@
 #include <map>
 #include <mutex>
 
+#include "engine/build/sha256.h"
 #include "engine/plugin/guard.h"
-#include "engine/plugin/sha256.h"
 
 namespace stepscope {
 namespace {

@@ -105,10 +105,23 @@ Result<RecomputeOutcome> recompute(Graph& graph, Inference& inference, const Rec
   const RecomputeStudy study(graph, inference, options.plan, [&options] { return options.cancel.check("recompute"); });
   describePatterns(study.report(), outcome.result);
   describeRequests(study, options.requests, outcome.result);
+  for (const RecomputeRequest& request : options.requests)
+    if (request.apply && request.count != 0 && study.occurrences(request.pattern) == 0)
+      outcome.absent.push_back(request.pattern);
   if (study.requested(options.requests).empty() && options.budget == 0) return outcome;
   SS_ASSIGN(const RecomputeEffect before, study.evaluate({}));
-  SS_ASSIGN(const RecomputeChoice chosen, study.choose(options.requests, options.budget));
-  SS_ASSIGN(const RecomputeEffect after, study.evaluate(chosen));
+  RecomputeChoice chosen;
+  RecomputeEffect after;
+  if (const auto earlier = options.known ? study.choiceAt(options.known->places) : std::nullopt) {
+    SS_ASSIGN(after, study.evaluate(*earlier));
+    outcome.knownTaken = after.peak == options.known->peak;
+    if (outcome.knownTaken) chosen = *earlier;
+  }
+  if (!outcome.knownTaken) {
+    SS_ASSIGN(chosen, study.choose(options.requests, options.budget));
+    SS_ASSIGN(after, study.evaluate(chosen));
+  }
+  outcome.choice = {study.places(chosen), after.peak};
   outcome.peakBefore = before.peak;
   outcome.peakAfter = after.peak;
   if (!chosen.empty()) {

@@ -174,6 +174,24 @@ std::vector<RecomputeChoice> RecomputeStudy::ladder(std::size_t stashes, std::si
   return choices;
 }
 
+std::vector<std::size_t> RecomputeStudy::places(const RecomputeChoice& choice) const {
+  const RecomputeChoice every = all();
+  std::vector<std::size_t> found;
+  for (const RecomputeCandidate* candidate : choice)
+    found.push_back(static_cast<std::size_t>(std::ranges::find(every, candidate) - every.begin()));
+  return found;
+}
+
+std::optional<RecomputeChoice> RecomputeStudy::choiceAt(const std::vector<std::size_t>& places) const {
+  const RecomputeChoice every = all();
+  RecomputeChoice choice;
+  for (const std::size_t place : places) {
+    if (place >= every.size()) return std::nullopt;
+    choice.push_back(every[place]);
+  }
+  return choice;
+}
+
 std::string RecomputeStudy::planOf(const RecomputeChoice& choice, bool* exact) const {
   std::map<std::string, std::int64_t> counts;
   for (const RecomputeCandidate* candidate : choice) ++counts[candidate->pattern];

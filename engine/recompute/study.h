@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,11 @@ class RecomputeStudy {
   // The choices among which a budget without requests picks, in its order: at most `stashes` steps over the single stashes,
   // then at most `blocks` over the blocks, every one of them the more.
   std::vector<RecomputeChoice> ladder(std::size_t stashes, std::size_t blocks) const;
+
+  // Which candidates a choice takes, counted over stashes, costly and blocks of the report in this order; and back: nothing
+  // where a place is none.
+  std::vector<std::size_t> places(const RecomputeChoice& choice) const;
+  std::optional<RecomputeChoice> choiceAt(const std::vector<std::size_t>& places) const;
 
   // The choice in the notation of option recompute.plan. `exact` = the notation names this very choice.
   std::string planOf(const RecomputeChoice& choice, bool* exact = nullptr) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/build/known_roofs.h"
 #include "engine/build/loss_scale.h"
 #include "engine/build/schedule.h"
 #include "engine/plan/fits.h"
@@ -80,7 +81,7 @@ Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& 
   }
   if (options().roofline) {
     BuildLog::Scope child(context_.log, "measure peak");
-    peak_ = &cpu::machinePeak(threads);
+    peak_ = &roofsOf(options(), threads, &context_.log);
     effects_["roofline"] = peakText(*peak_);
   }
   phase.count(executor_->boundKernels().size());

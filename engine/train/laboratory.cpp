@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "engine/build/known_roofs.h"
 #include "engine/lab/bisect.h"
 #include "engine/lab/buffer_bytes.h"
 #include "engine/lab/capacity.h"
@@ -173,7 +174,7 @@ Result<std::vector<RankPoint>> Laboratory::rankCapacity(const NetworkFile& netwo
   }
   CapacitySubject subject = capacitySubject();
   subject.batchOf = batchesOf(model(), subject.request.options, "", context_.state.counters.entry);
-  subject.peak = described ? &described->peak : &cpu::machinePeak(subject.request.threads);
+  subject.peak = described ? &described->peak : &roofsOf(subject.request.options, subject.request.threads, &context_.log);
   return planRanks(subject, network, ranks);
 }
 
@@ -196,7 +197,7 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
                                                 feed_.dimensions(model(), subject.request.options)));
   }
   subject.batchOf = batchesOf(model(), subject.request.options, subject.dimension, context_.state.counters.entry);
-  subject.peak = machine ? &machine->peak : &cpu::machinePeak(subject.request.threads);
+  subject.peak = machine ? &machine->peak : &roofsOf(subject.request.options, subject.request.threads, &context_.log);
   SS_ASSIGN(snapshot::CapacityReport report, planCapacity(std::move(subject), question));
   if (machine) report.set_machine(toUtf8(machine->name.empty() ? question.machine_name() : machine->name));
   return report;

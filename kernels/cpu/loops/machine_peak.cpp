@@ -133,13 +133,40 @@ MachinePeak measureMachinePeak(int threads) {
   return peak;
 }
 
+namespace {
+
+struct KnownPeaks {
+  std::mutex mutex;
+  std::map<int, MachinePeak> peaks;  // by threads; what is here stays as it is
+};
+
+KnownPeaks& knownPeaks() {
+  static KnownPeaks known;
+  return known;
+}
+
+}  // namespace
+
 const MachinePeak& machinePeak(int threads) {
-  static std::mutex mutex;
-  static std::map<int, MachinePeak> known;
-  const std::lock_guard lock(mutex);
-  const auto [it, fresh] = known.try_emplace(threads);
+  KnownPeaks& known = knownPeaks();
+  const std::lock_guard lock(known.mutex);
+  const auto [it, fresh] = known.peaks.try_emplace(threads);
   if (fresh) it->second = measureMachinePeak(threads);
   return it->second;
+}
+
+const MachinePeak* knownMachinePeak(int threads) {
+  KnownPeaks& known = knownPeaks();
+  const std::lock_guard lock(known.mutex);
+  const auto it = known.peaks.find(threads);
+  return it == known.peaks.end() ? nullptr : &it->second;
+}
+
+void adoptMachinePeak(MachinePeak peak) {
+  KnownPeaks& known = knownPeaks();
+  const std::lock_guard lock(known.mutex);
+  const int threads = peak.threads;
+  known.peaks.try_emplace(threads, std::move(peak));
 }
 
 }  // namespace stepscope::cpu

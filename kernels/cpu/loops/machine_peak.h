@@ -55,4 +55,9 @@ MachinePeak measureMachinePeak(int threads);
 // As measured by the first call with this number of threads in this process. Any thread.
 const MachinePeak& machinePeak(int threads);
 
+// The same where it is known already, else null. What was found earlier, by another process: from here on known, unless it
+// already is. Any thread.
+const MachinePeak* knownMachinePeak(int threads);
+void adoptMachinePeak(MachinePeak peak);
+
 }  // namespace stepscope::cpu

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "engine/build/sha256.h"
 #include "engine/plugin/plugin_check.h"
-#include "engine/plugin/sha256.h"
 #include "engine/train/session.h"
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"

@@ -115,6 +115,10 @@ TEST(RecomputeChoice, SaysThatAPatternIsNotThere) {
   const auto built = build(gelus(2), {{"recompute.plan", "Relu+:1:-1"}});
   ASSERT_TRUE(built->session);
   EXPECT_TRUE(mentions(reportOf(*built->session), "requested 'Relu+': no such pattern in this graph"));
+  const auto& alerts = built->session->alerts();
+  EXPECT_TRUE(std::ranges::any_of(alerts, [](const snapshot::Alert& alert) {
+    return alert.message().find("option 'recompute.plan': 'Relu+' is no pattern of this step") != std::string::npos;
+  })) << "a plan that does nothing is told, not only noted";
 }
 
 // Its names of operators that are one here: the bias belongs to the product.

@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4): what tells one build of a plugin from another in the record of a run.
+// SHA-256 (FIPS 180-4): what tells one build of a plugin from another in the record of a run, and an entry of the build
+// cache from a damaged one.
 #pragma once
 
 #include <string>

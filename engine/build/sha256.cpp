@@ -1,4 +1,4 @@
-#include "engine/plugin/sha256.h"
+#include "engine/build/sha256.h"
 
 #include <fmt/format.h>
 
