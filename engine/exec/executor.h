@@ -72,7 +72,7 @@ class Executor {
   // in bytes (0 = none). Errors: above the limit, with the peak and its owners; kCancelled.
   Status makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel& cancel = {});
   // Finds the memory; makes the kernels where that was not done. State may be taken over from another executor until here.
-  Status bind(bool reuse, std::int64_t memoryLimit);
+  Status bind(bool reuse, std::int64_t memoryLimit, const Cancel& cancel = {});
   const std::vector<BoundKernel>& boundKernels() const { return bound_; }
 
   const ExecutionPlan& plan() const { return plan_; }
@@ -187,7 +187,7 @@ class Executor {
   Status reserveSaved(int index);  // the memory that saveState() needs
   Status restoreState();
   Status runDynamic(int index, const RandomKey& key);
-  Status allocateMemory();
+  Status allocateMemory(const Cancel& cancel);
   TensorView viewOf(int buffer) const;
   Device& deviceOf(const Instruction& instruction) const { return instruction.onHost ? cpuDevice() : device_; }
   Status writeBuffer(int buffer, const TensorView& contents);

@@ -96,12 +96,13 @@ Status Executor::makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel&
   return memoryLimit > 0 ? checkFits(plan_, memoryLimit) : Status{};
 }
 
-Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+Status Executor::bind(bool reuse, std::int64_t memoryLimit, const Cancel& cancel) {
   const std::size_t count = plan_.instructions.size();
-  if (!kernelsMade_) SS_TRY(makeKernels(reuse, memoryLimit));
+  if (!kernelsMade_) SS_TRY(makeKernels(reuse, memoryLimit, cancel));
   const ThreadScope scope(threads_);
-  SS_TRY(allocateMemory());
+  SS_TRY(allocateMemory(cancel));
   for (std::size_t i = 0; i < count; ++i) {
+    SS_TRY(cancel.check("bind"));
     const Instruction& instruction = plan_.instructions[i];
     Bound& bound = instructions_[i];
     bound.inputs.reserve(instruction.inputs.size());
@@ -174,10 +175,11 @@ void Executor::findSaves() {
   }
 }
 
-Status Executor::allocateMemory() {
+Status Executor::allocateMemory(const Cancel& cancel) {
   SS_ASSIGN(arena_, device_.allocate(plan_.arenaBytes));
   SS_ASSIGN(hostArena_, cpuDevice().allocate(plan_.hostArenaBytes));
   for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+    SS_TRY(cancel.check("bind"));
     const Buffer& buffer = plan_.buffers[b];
     if (buffer.shares >= 0 || !buffer.value) continue;
     if (buffer.home == Home::kConstant && buffer.space == Space::kDevice) {

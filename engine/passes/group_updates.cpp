@@ -54,7 +54,7 @@ std::string commonModule(std::string_view a, std::string_view b) {
 }
 
 // One node at the end, where all gradients are there, in place of the group's.
-void join(Graph& graph, const Group& group) {
+Status join(Graph& graph, const Group& group, const Cancel& cancel) {
   const Kind& kind = *group.kind;
   const Node& first = graph.node(group.members.front());
   std::vector<ValueId> inputs;
@@ -71,9 +71,11 @@ void join(Graph& graph, const Group& group) {
       graph.addNode("small parameters" + (slash == std::string::npos ? "" : first.name.substr(slash)),
                     std::string(kInternalDomain), std::string(kind.together), std::move(inputs), {}, first.attrs);
   const std::size_t results = resultsOf(kind, graph.node(group.members.front()));
-  for (std::size_t i = 0; i < group.members.size(); ++i)
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    SS_TRY(cancel.check("group_updates"));
     for (std::size_t o = 0; o < results; ++o)
       if (const ValueId output = graph.node(group.members[i]).output(o)) graph.moveOutput(output, made, i * results + o);
+  }
   Node& node = graph.mutableNode(made);
   node.outputs.resize(group.members.size() * results);
   node.sinceVersion = first.sinceVersion;
@@ -83,6 +85,7 @@ void join(Graph& graph, const Group& group) {
   node.provenance.sources = group.members;
   node.provenance.pass = graph.pass();
   graph.removeNodes(group.members);
+  return {};
 }
 
 }  // namespace
@@ -90,6 +93,7 @@ void join(Graph& graph, const Group& group) {
 Status groupUpdates(Graph& graph, PassContext& context) {
   std::vector<Group> groups;
   for (const NodeId id : graph.order()) {
+    SS_TRY(context.cancel.check("group_updates"));
     const Node& node = graph.node(id);
     const Kind* kind = kindOf(node);
     if (!kind) continue;
@@ -119,7 +123,7 @@ Status groupUpdates(Graph& graph, PassContext& context) {
                    "no other update of a small parameter has its attributes, types and learning rate");
       continue;
     }
-    join(graph, group);
+    SS_TRY(join(graph, group, context.cancel));
     context.match();
     context.note(fmt::format("{} of {} parameters", group.kind->together, group.members.size()));
   }

@@ -92,6 +92,20 @@ Result<Tensor> State::brought(const Tensor& onHost) const {
   return tensor;
 }
 
+std::set<std::string, std::less<>> State::names() const {
+  std::set<std::string, std::less<>> names;
+  for (const auto& [name, tensor] : tensors_) names.insert(name);
+  return names;
+}
+
+void State::forgetAllBut(const std::set<std::string, std::less<>>& names) {
+  const auto goes = [&](const auto& entry) { return !names.contains(entry.first); };
+  std::erase_if(tensors_, goes);
+  for (auto& [device, tensors] : away_) std::erase_if(tensors, goes);
+  std::erase_if(copies_, goes);
+  std::erase_if(lowCopies_, goes);
+}
+
 Status State::set(std::string name, Tensor tensor) {
   lowCopiesAreStale(name);
   SS_ASSIGN(tensors_[std::move(name)], brought(tensor));

@@ -63,6 +63,9 @@ class State {
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
+  std::set<std::string, std::less<>> names() const;
+  // Takes out every tensor but these, on every device: what a bind made that did not come to its end.
+  void forgetAllBut(const std::set<std::string, std::less<>>& names);
   // The contents live in `memory` from now on, which a caller shares: what it writes there counts from the next step on.
   // `take`: they become what is there; else what the state has is copied into it. Plans that borrowed the tensor before are
   // to be bound again. Errors: an unknown name; another type or extents; a state whose memory the host cannot reach.

@@ -30,8 +30,8 @@ namespace stepscope {
 class Stepper {
  public:
   // Phase bind. Kernels are made first; `takesMemory` is called before state and memory of another stepper of this context
-  // are touched, and from there on `cancel` is not looked at. Errors: no kernel for a node, no memory, an extent that is not
-  // a number; kCancelled.
+  // are touched: where it is given, `cancel` is not looked at from there on. Errors: no kernel for a node, no memory, an
+  // extent that is not a number; kCancelled, with the state as it was.
   static Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const Variant> variant, StepContext& context,
                                                const Cancel& cancel = {}, const std::function<void()>& takesMemory = {});
   ~Stepper();
@@ -98,6 +98,7 @@ class Stepper {
   Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
   const TrainOptions& options() const { return step().request.options; }
   Status makeExecutor(const Cancel& cancel, const std::function<void()>& takesMemory);
+  Status takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, const Cancel& cancel);
   bool countsFirstBatch() const;
   Status countFirstBatchOnce();
   Status beforeCommits();

@@ -41,17 +41,29 @@ Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& 
       [this](ValueId id) { return *context_.state.find(variant_->graph.value(id).name); },
       options().referenceKernels ? Backend::kReference : Backend::kCpu, variant_->step->model->registry->operators(),
       *device);
-  std::int64_t before = residentSetBytes();
+  const std::int64_t resident = residentSetBytes();
   if (Status made = executor_->makeKernels(options().reuse, options().memoryLimit, cancel); !made)
     return phase.fail(made.error());
-  const std::int64_t kernels = std::max<std::int64_t>(0, residentSetBytes() - before);
+  const std::int64_t kernels = std::max<std::int64_t>(0, residentSetBytes() - resident);
   if (takesMemory) takesMemory();
   if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
   undo_.setDevice(**device);
+  const auto before = state.names();
+  Status taken = takeMemory(phase, kernels, takesMemory ? Cancel() : cancel);
+  if (!taken && taken.error().code == ErrorCode::kCancelled) {
+    executor_.reset();
+    state.forgetAllBut(before);
+  }
+  return taken;
+}
+
+Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, const Cancel& cancel) {
+  State& state = context_.state;
+  const Graph& graph = variant_->graph;
   const int threads = step().request.threads;
   if (lacksWeights(graph, state)) {
     BuildLog::Scope child(context_.log, "materialise");
-    auto filled = fillMissingWeights(graph, options().seed, threads, state);
+    auto filled = fillMissingWeights(graph, options().seed, threads, state, cancel);
     if (!filled) return child.fail(filled.error());
     child.count(*filled);
     context_.log.warn("missing_weights",
@@ -62,6 +74,7 @@ Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& 
   // The state's tensors are obtained in value order, so that their memory does not depend on the plan.
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
     const Value& value = graph.value({i});
+    if (Status wanted = cancel.check("bind"); !wanted) return phase.fail(wanted.error());
     if (!graph.alive(value.id) || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
     if (const auto whole = step().optimizer.parts.find(value.name); whole != step().optimizer.parts.end())
       if (const Tensor* present = state.find(value.name); present && present->dims() == whole->second)
@@ -71,10 +84,11 @@ Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& 
     if (auto tensor = state.obtain(value); !tensor) return phase.fail(tensor.error());
     if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
   }
-  before = residentSetBytes();
-  if (Status status = executor_->bind(options().reuse, options().memoryLimit); !status) return phase.fail(status.error());
+  const std::int64_t resident = residentSetBytes();
+  if (Status status = executor_->bind(options().reuse, options().memoryLimit, cancel); !status)
+    return phase.fail(status.error());
   // Now workspaces are known, and what kernels and primitives take for themselves.
-  const std::int64_t taken = kernels + std::max<std::int64_t>(0, residentSetBytes() - before);
+  const std::int64_t taken = kernelBytes + std::max<std::int64_t>(0, residentSetBytes() - resident);
   if (Status fits = checkFits(plan(), options().memoryLimit, taken); !fits && !variant_->doesNotFit) {
     doesNotFit_ = fits.error();
     context_.log.warn("does_not_fit", fits.error().message);

@@ -23,6 +23,7 @@ class BatchFeed {
   void take(std::unique_ptr<DataSource> data) { data_ = std::move(data); }
   // Batches of the source that `open` makes, instead of where the options say.
   void openWith(Open open) { open_ = std::move(open); }
+  std::unique_ptr<DataSource> giveBack() { return std::move(data_); }  // closed then
   bool opened() const { return data_ != nullptr; }
   void close() { data_.reset(); }  // it is opened again, as options and graph then are
 

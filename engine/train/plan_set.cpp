@@ -59,10 +59,14 @@ Status PlanSet::makeFirst(BuildRequest request, const std::function<Result<Batch
   SS_ASSIGN(from->step, builder().build(std::move(request), stages_));
   from->stages = stages_;
   SS_ASSIGN(const Batch first, batch());
-  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_, [this] {
-              running_ = nullptr;
-              variants_.clear();
-            }));
+  std::function<void()> giveUp;
+  if (made())
+    giveUp = [this] {
+      stepper().abandon();
+      running_ = nullptr;
+      variants_.clear();
+    };
+  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_, giveUp));
   begin(std::move(from), std::move(stepper));
   return {};
 }

@@ -38,9 +38,9 @@ class PlanSet {
   const Value& valueOf(const ParameterChoice& parameter) const;  // as the file has it, or the graph of option loss-graph
   PointedPlaces& pointed() { return pointed_; }                  // breakpoints and watches, for every plan
 
-  // Phases attach loss … bind for the batch that `batch` gives once the data is open. Plans of before give their memory back
-  // before the new one takes any; on an error until then they stay. StepContext::cancelled is looked at until then, too, in
-  // every call that makes a plan: kCancelled, and all is as it was.
+  // Phases attach loss … bind for the batch that `batch` gives once the data is open. Plans of before, and a step that is
+  // begun, are given up before the new one takes memory; on an error until then they stay. Every call that makes a plan
+  // looks at StepContext::cancelled as long as nothing was given up: kCancelled, and all is as it was.
   Status make(BuildRequest request, const std::function<Result<Batch>()>& batch);
   // The plan that fits the batch runs. Where none does it is made: phases specialise … bind, and those before them where the
   // batch asks for another step.

@@ -69,19 +69,37 @@ Status Session::feedWith(BatchFeed::Open open) {
 }
 
 Status Session::build() {
-  SS_TRY(abandonStep());
+  // What a cancelled build puts back.
+  const StateCounters counters = context_.state.counters;
+  const TrainOptions before = options_;
+  std::optional<TrainOptions> wanted = pending_;
+  std::unique_ptr<DataSource> data = pending_ ? feed_.giveBack() : nullptr;
   takePending();
-  proof_.reset();  // of a plan that is no more
+  Status made = buildAsAsked();
+  if (made || made.error().code != ErrorCode::kCancelled) return made;
+  if (context_.state.counters.step != counters.step) context_.log.setStep(counters.step);
+  context_.state.counters = counters;
+  if (wanted) {
+    options_ = before;
+    pending_ = std::move(wanted);
+    feed_.close();
+    if (data) feed_.take(std::move(data));
+  }
+  return made;
+}
+
+Status Session::buildAsAsked() {
   SS_TRY(checkOptions(options_));
   if (options_.distributed != "off" && !context_.ranks)
     return failOption(ErrorCode::kUnsupported, "distributed",
                       fmt::format("{}; expected off here; hint: `stepscope train` runs ranks", options_.distributed));
   SS_TRY(trained_.beginWhereAsked(true));
   context_.log.beginBuild();
-  context_.notes = StepNotes(options_);
-  if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);
   SS_TRY(makePlans(buildRequest(options_)));
   context_.log.built();
+  proof_.reset();  // of a plan that is no more
+  context_.notes = StepNotes(options_);
+  if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);
   context_.learningRate.reset();  // the plans know it
   trained_.tellWhatTheFileLacks();
   if (built()) tellOfIdlePredicates(context_.breakpoints, runningGraph(), context_.log);
@@ -139,10 +157,9 @@ Status Session::pin(ValueId id, bool pinned) {
     asked_.pinned.insert(key);
   else
     asked_.pinned.erase(key);
-  if (!inStep()) return build();
   snapshot::OptionProof proof;
-  Status done = goOnUnder(buildRequest(options_), proof);
-  if (!done) asked_.pinned = before;
+  Status done = inStep() ? goOnUnder(buildRequest(options_), proof) : build();
+  if (!done && built()) asked_.pinned = before;
   return done;
 }
 

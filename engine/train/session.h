@@ -49,7 +49,8 @@ class Session {
   const snapshot::OptionProof* optionProof() const { return proof_ ? &*proof_ : nullptr; }  // of the last change
   std::vector<snapshot::Option> optionList() const;
 
-  // --- building. Phases attach loss … bind, for the batch of the next step; state carries over by name.
+  // --- building. Phases attach loss … bind, for the batch of the next step; state carries over by name. A cancelled one
+  // leaves options, plans, state and place as they were.
   Status build();
   Status buildForward(const std::vector<std::string>& fetch);  // without loss, gradient and optimizer (`stepscope run`)
   // The model as a function with a backward pass, with this session's options, parameters and statistics (model_function.h).
@@ -123,6 +124,7 @@ class Session {
  private:
   explicit Session(Observer observer);
   BuildRequest buildRequest(const TrainOptions& options);
+  Status buildAsAsked();
   Status makePlans(BuildRequest request);
   Status goOnUnder(BuildRequest request, snapshot::OptionProof& proof);
   Status openAgain(std::int64_t loopIterations);

@@ -17,7 +17,12 @@ Status Session::setOptions(TrainOptions options) {
   SS_TRY(checkOptions(options));
   if (options.loopIterations != plans_.model()->load.loopIterations) SS_TRY(openAgain(options.loopIterations));
   if (built()) {
-    pending_ = std::move(options);
+    if (changedOptions(options_, options, registry().options()).empty()) {
+      pending_.reset();
+      options_ = std::move(options);
+    } else {
+      pending_ = std::move(options);
+    }
     return {};
   }
   options_ = std::move(options);
@@ -90,16 +95,17 @@ Status Session::applyOptions() {
   // A narrower type for the parameters loses digits, which a build that fails must not.
   std::optional<StateSnapshot> kept;
   if (retyped) kept = context_.state.copy();
-  takePending();
-  const auto proofBefore = proof_;
-  if (Status built = build(); !built) {
+  if (Status made = build(); !made) {
+    pending_.reset();
+    if (made.error().code == ErrorCode::kCancelled && built()) return made;
     // The plan that ran before is made again: a session is never left without one.
+    const auto proofBefore = proof_;
     options_ = before;
     feed_.close();
     SS_TRY(build());
     proof_ = proofBefore;
     if (kept) context_.state.restore(*kept);
-    return built;
+    return made;
   }
   proof.set_after_peak_bytes(stepper().variant().plan.lowerBoundBytes);
   if (old) {

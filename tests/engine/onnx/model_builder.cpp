@@ -27,6 +27,17 @@ void importStandard(onnx::ModelProto& model) { model.add_opset_import()->set_ver
 
 }  // namespace
 
+onnx::ModelProto acmeModel(const std::string& name, int version) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  importStandard(model);
+  auto* acme = model.add_opset_import();
+  acme->set_domain("acme");
+  acme->set_version(version);
+  model.mutable_graph()->set_name(name);
+  return model;
+}
+
 onnx::NodeProto* addNode(onnx::GraphProto& graph, const std::string& op, std::initializer_list<std::string> inputs,
                          std::initializer_list<std::string> outputs, const std::string& name) {
   auto* node = graph.add_node();

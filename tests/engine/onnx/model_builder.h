@@ -15,6 +15,8 @@
 
 namespace stepscope::testing {
 
+// IR 8, opset 17, and domain acme of that version.
+onnx::ModelProto acmeModel(const std::string& name, int version = 1);
 onnx::NodeProto* addNode(onnx::GraphProto& graph, const std::string& op, std::initializer_list<std::string> inputs,
                          std::initializer_list<std::string> outputs, const std::string& name = "");
 onnx::TensorProto* addFloats(onnx::GraphProto& graph, const std::string& name, std::initializer_list<std::int64_t> dims);

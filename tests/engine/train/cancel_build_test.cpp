@@ -11,6 +11,7 @@
 
 #include "engine/ops/gradient_context.h"
 #include "engine/ops/shape_context.h"
+#include "engine/state/random_weights.h"
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
 #include "tests/support/sessions.h"
@@ -93,14 +94,8 @@ std::shared_ptr<const Registry> registryWithProbe() {
 
 // loss = mean of kProbes probes, one behind the other, over x w.
 onnx::ModelProto chain() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(17);
-  auto* acme = model.add_opset_import();
-  acme->set_domain("acme");
-  acme->set_version(1);
+  onnx::ModelProto model = testing::acmeModel("chain");
   auto& graph = *model.mutable_graph();
-  graph.set_name("chain");
   addInput(graph, "x", {4, 3});
   auto* w = addFloats(graph, "w", {3, 3});
   w->clear_float_data();
@@ -183,6 +178,62 @@ TEST_F(CancelledBuild, AModelIsReadNoFurther) {
   ASSERT_FALSE(weights.has_value());
   EXPECT_EQ(weights.error().message, "load: cancelled");
   EXPECT_TRUE(problems.empty()) << "the file is not at fault";
+}
+
+// A first build has no plan to give up: it is left after its memory was taken, too. What it put into the state is gone,
+// weights that were filled among them, and another build begins as a first one does.
+TEST(Cancel, AFirstBuildIsLeftWhileItTakesMemory) {
+  const testing::TemporaryFolder folder;
+  onnx::ModelProto model = chain();
+  testing::setExternal(*model.mutable_graph()->mutable_initializer(0), "not_there.bin");
+  const auto path = folder.write("m.onnx", model.SerializeAsString());
+  LoadOptions load;
+  load.missingWeights = LoadOptions::MissingWeights::kRandom;
+  std::function<void()> filled;
+  Observer observer;
+  observer.alert = [&](const snapshot::Alert& alert) {
+    if (alert.code() == "missing_weights" && filled) std::exchange(filled, nullptr)();
+  };
+  watch = {};
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int i = 0; i < 2; ++i) {
+    auto opened = Session::open(path, load, observer, nullptr, registryWithProbe());
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    TrainOptions options;
+    for (const auto& [name, value] : {std::pair{"missing-weights", "random"}, std::pair{"optimizer", "adamw"}})
+      ASSERT_TRUE(applySetting(options, name, value, "test").has_value()) << name;
+    ASSERT_TRUE((*opened)->setOptions(options).has_value());
+    sessions.push_back(std::move(*opened));
+  }
+  Session &cancelled = *sessions[0], &other = *sessions[1];
+  filled = [&] { cancelled.cancel(); };
+  const Status built = cancelled.build();
+  ASSERT_FALSE(built.has_value());
+  EXPECT_EQ(built.error().code, ErrorCode::kCancelled) << built.error().message;
+  EXPECT_FALSE(cancelled.built());
+  EXPECT_EQ(testing::stateBits(cancelled), "");
+  for (Session* session : {&cancelled, &other}) {
+    const Status again = session->build();
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    ASSERT_TRUE(session->step().has_value());
+  }
+  EXPECT_EQ(testing::stateBits(cancelled), testing::stateBits(other));
+}
+
+// While one weight is filled: it is looked at within it.
+TEST(Cancel, TheFillingOfWeightsEnds) {
+  Graph graph;
+  graph.addValue("w", {DType::kF32, shapeOf({3, 5})}, ValueRole::kInitializer);
+  State state;
+  std::atomic<bool> flag = true;
+  const auto filled = fillMissingWeights(graph, 3, 1, state, Cancel(&flag));
+  ASSERT_FALSE(filled.has_value());
+  EXPECT_EQ(filled.error().code, ErrorCode::kCancelled);
+  EXPECT_FALSE(flag) << "it is taken back";
+  state.forgetAllBut({});
+  EXPECT_TRUE(lacksWeights(graph, state));
+  ASSERT_TRUE(fillMissingWeights(graph, 3, 1, state).has_value());
+  EXPECT_FALSE(lacksWeights(graph, state));
 }
 
 // Wherever a phase or pass begins: the build ends there, unless the plan before has given up its memory already.

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "engine/step/values.h"
 #include "tests/support/sessions.h"
@@ -48,6 +51,58 @@ TEST(Cancel, ABuildLeavesWhatWasBuiltBefore) {
   EXPECT_EQ(session->graphSnapshot("")->nodes_size(), other->graphSnapshot("")->nodes_size());
   ASSERT_TRUE(session->build().has_value());
   EXPECT_NE(session->planSnapshot()->SerializeAsString(), before);
+}
+
+// So does the step that is begun: it ends with the bits that it would have had. With the settings of before nothing waits.
+TEST(Cancel, ABuildLeavesTheStepThatIsBegun) {
+  const auto session = open(), other = open();
+  ASSERT_TRUE(session && other);
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->runTo(5).has_value());
+  const TrainOptions before = session->options();
+  TrainOptions options = before;
+  ASSERT_TRUE(applySetting(options, "accumulate", "1", "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  session->cancel();
+  const auto cancelled = session->build();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  EXPECT_TRUE(session->position().in_step());
+  EXPECT_EQ(session->position().instruction(), 5);
+  EXPECT_TRUE(session->optionsWait()) << "what was asked for still is";
+  ASSERT_TRUE(session->setOptions(before).has_value());
+  EXPECT_FALSE(session->optionsWait());
+  ASSERT_TRUE(session->finishStep() && other->step());
+  ASSERT_TRUE(session->step() && other->step());  // it updates
+  EXPECT_EQ(stateBits(*session), stateBits(*other));
+}
+
+// Nothing is built again for what was not taken.
+TEST(Cancel, OptionsThatAreAppliedLeaveThePlanThatRuns) {
+  std::vector<std::string> begun;
+  std::string at;
+  std::function<void()> cancel;
+  Observer observer;
+  observer.begins = [&](const snapshot::PhaseSpan& span) {
+    begun.push_back(span.name());
+    if (span.name() == at) cancel();
+  };
+  const auto session = testing::openSession(testing::testModels().at(1), {{"accumulate", "2"}}, observer);
+  ASSERT_NE(session, nullptr);
+  const std::string before = session->planSnapshot()->SerializeAsString();
+  TrainOptions options = session->options();
+  ASSERT_TRUE(applySetting(options, "accumulate", "1", "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  begun.clear();
+  at = "gradient";
+  cancel = [&] { session->cancel(); };
+  const auto cancelled = session->applyOptions();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(begun.back(), "gradient");
+  EXPECT_EQ(session->planSnapshot()->SerializeAsString(), before);
+  EXPECT_FALSE(session->optionsWait());
+  EXPECT_EQ(session->options().accumulate, 2);
 }
 
 TEST(Cancel, OneThatCameTooLateIsTakenBack) {

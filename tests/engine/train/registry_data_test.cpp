@@ -66,14 +66,8 @@ std::shared_ptr<const Registry> withEveryOther() {
 
 // y [?, 2] = EveryOther(x) w with x [batch, 3].
 onnx::ModelProto rowsModel() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(17);
-  auto* acme = model.add_opset_import();
-  acme->set_domain("acme");
-  acme->set_version(1);
+  onnx::ModelProto model = testing::acmeModel("rows");
   auto& graph = *model.mutable_graph();
-  graph.set_name("rows");
   addInput(graph, "x", {1, 3});
   graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
   addFloats(graph, "w", {3, 2});

@@ -101,14 +101,8 @@ RegistryBuilder builderWithRipple() {
 
 // loss = mean(f(x w)) with x [4, 3] and w [3, 3] of float or double; f as one node, or as the nodes it stands for.
 onnx::ModelProto model(bool asOneNode, bool twice) {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(17);
-  auto* acme = model.add_opset_import();
-  acme->set_domain("acme");
-  acme->set_version(2);
+  onnx::ModelProto model = testing::acmeModel("ripple", 2);
   auto& graph = *model.mutable_graph();
-  graph.set_name("ripple");
   addInput(graph, "x", {4, 3});
   auto* w = addFloats(graph, "w", {3, 3});
   w->clear_float_data();
