@@ -12,6 +12,7 @@ namespace stepscope {
 namespace {
 
 constexpr double kLeastShare = 0.05, kMostShare = 0.8;
+constexpr int kThreeColumns = 56;  // in less units one of three columns would hold single letters
 
 // A splitter that is one line wide and easy to catch all the same.
 QSplitter* lineSplitter(Qt::Orientation orientation) {
@@ -85,7 +86,10 @@ void PanelSplits::applyColumns() {
   const auto column = [&](int dragged, double share) {
     return dragged > 0 ? std::min(dragged, w * 2 / 5) : std::max(least, qRound(w * share));
   };
-  const int left = column(leftWidth_, left_), right = column(rightWidth_, right_);
+  // Beside the set-up, which is about what the right column would show of a plan.
+  const bool narrow = w < kThreeColumns * Metrics::current().unit;
+  columns_->setCollapsible(2, narrow);
+  const int left = narrow ? w / 3 : column(leftWidth_, left_), right = narrow ? 0 : column(rightWidth_, right_);
   columns_->setSizes({left, w - left - right, right});
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The lines between the areas of the window: where a layout wants them, and where a person dragged them.
+// The lines between the areas of the window: where a layout wants them, and where a person dragged them. The right column
+// has no room while a panel leaves too little of it for three.
 #pragma once
 
 #include <QWidget>

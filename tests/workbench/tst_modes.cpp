@@ -106,12 +106,15 @@ class ModesTest : public QObject {
     std::string bits;
     QVERIFY_DONE(pausedInTheThirdStep(w, bits), w);
     const pid_t worker = childProcesses().front();
+    const auto plan = w->store().plan();
+    const auto phases = w->store().phases().size();
     kill(worker, SIGSTOP);  // it is in the middle of it
     QVERIFY(askForAnotherSetUp(w));
     w.loop().act([&] { QTest::keyClick(&*w, Qt::Key_Escape); });
     kill(worker, SIGCONT);
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
     QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY2(w->store().plan() == plan && w->store().phases().size() == phases, "nothing is built again");
     goesOn(w, bits);
   }
 

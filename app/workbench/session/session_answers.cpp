@@ -54,6 +54,7 @@ void SessionAnswers::absorb(const Delivery& d) {
     case R::kCompare: store_.setComparison(std::make_shared<const snapshot::CompareReply>(r.compare())); break;
     case R::kRowLosses: store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses())); break;
     case R::kState:
+      parts_.model.told(r.state());
       parts_.desires.told(r.state());
       if (r.state().has_position()) reached(r.state().position());
       break;

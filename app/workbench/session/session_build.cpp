@@ -27,15 +27,16 @@ void SessionModel::build(const snapshot::Configure& configuration) {
   std::optional<snapshot::Position> place;
   if (built_ && !parts_.recovery.comingBack()) place = store_.position();
   const bool back = parts_.recovery.comingBack();
-  const auto failed = [this, before, place, back] {
+  const auto failed = [this, before, place, back, phases = store_.phases()](bool replaced) {
     building_ = false;
     // A cancel is not meant for the way back: what is shown would be of a plan that the worker does not have.
     if (back && built_ && !wanted_ && link_.client().alive() && link_.newestError() == "cancelled") {
       emit session_.note(QStringLiteral("What was built before is built again"));
       return build(snapshot::Configure(configuration_));
     }
-    buildFailed(before, place, std::exchange(refusal_, {}));
+    buildFailed({before, place, phases, replaced}, std::exchange(refusal_, {}));
   };
+  const auto stands = [failed] { failed(false); };
   const auto refused = [this](const QString& why) {
     refusal_ = why;
     emit session_.problem(format::visible(why), {});
@@ -45,10 +46,10 @@ void SessionModel::build(const snapshot::Configure& configuration) {
   *configure.mutable_configure() = wanted;
   link_.move(
       std::move(configure), QStringLiteral("setting up"),
-      [this, failed, refused, back, pauses = parts_.trainer.pauses()] {
+      [this, failed, stands, refused, back, pauses = parts_.trainer.pauses()] {
         if (pauses != parts_.trainer.pauses()) {  // it came too late for what was asked first, and is meant for all of it
           link_.tellCancelled();
-          return failed();
+          return stands();
         }
         snapshot::Request build;
         build.mutable_build();
@@ -59,13 +60,13 @@ void SessionModel::build(const snapshot::Configure& configuration) {
               building_ = false;
               const Then givenUp = [this, failed] {
                 link_.tellCancelled();
-                failed();
+                failed(true);
               };
               readBuild(0, {{store_.graph(), store_.plan()}, [this] { wasBuilt(); }, back ? Then() : givenUp, pauses});
             },
-            failed, refused);
+            stands, refused);
       },
-      failed, refused);
+      stands, refused);
 }
 
 void SessionModel::wasBuilt() {
@@ -84,25 +85,58 @@ void SessionModel::wasBuilt() {
   parts_.recovery.comeBack();
 }
 
-// Cancelled or refused. The worker may have given up the plan that ran: what was built before is built again.
-void SessionModel::buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place,
-                               const QString& why) {
+// Cancelled or refused. The worker may have given up the plan that ran: then what was built before is built again.
+void SessionModel::buildFailed(const BeforeBuild& before, const QString& why) {
   store_.setBuilding(false);
-  const snapshot::Configure refused = std::exchange(configuration_, before);
+  const snapshot::Configure refused = std::exchange(configuration_, before.configuration);
   const QString fault = link_.takeFault(), code = QString::fromStdString(link_.newestError());
   if (!link_.client().alive()) {
     configuration_ = refused;
     return;
   }
-  if (place) {
-    parts_.recovery.returnTo(*place);
-    build(before);
-  }
+  if (before.place && code == "cancelled" && !before.replaced)
+    askWhatStands(before);
+  else if (before.place)
+    buildAgain(before);
   if (!built_ && !store_.graph()) look();  // it ended before it told of one
   if (!why.isEmpty())
     emit session_.buildRefused(refused, why, fault, code);
   else if (code == "cancelled" && !wanted_)
     emit session_.buildCancelled(path_, refused);
+}
+
+void SessionModel::buildAgain(const BeforeBuild& before) {
+  parts_.recovery.returnTo(*before.place);
+  build(before.configuration);
+}
+
+// A cancelled build leaves plan and place as they were, unless the plan had given up its memory.
+void SessionModel::askWhatStands(const BeforeBuild& before) {
+  snapshot::Request state;
+  state.mutable_state();
+  const Then again = [this, before] {
+    if (link_.client().alive()) buildAgain(before);
+  };
+  link_.move(
+      std::move(state), QStringLiteral("reading the state"),
+      [this, before, again] {
+        const auto& now = store_.position();
+        const bool stands = workerHasPlan_ && now.step() == before.place->step() &&
+                            now.in_step() == before.place->in_step() && now.instruction() == before.place->instruction();
+        if (!stands) return again();
+        store_.setPhases(before.phases);  // not those of the build that was cancelled
+        configureAgain(before.configuration);
+      },
+      again);
+}
+
+// The settings of the plan that the worker has, which it was about to leave. A cancel is not meant for them.
+void SessionModel::configureAgain(const snapshot::Configure& configuration) {
+  snapshot::Request configure;
+  *configure.mutable_configure() = configuration;
+  link_.move(std::move(configure), QStringLiteral("setting up"), {}, [this, configuration] {
+    if (link_.client().alive() && link_.newestError() == "cancelled") configureAgain(configuration);
+  });
 }
 
 void SessionModel::refreshBuild(Then then) { readBuild(0, {{store_.graph(), store_.plan()}, std::move(then)}); }

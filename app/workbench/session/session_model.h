@@ -38,6 +38,7 @@ class SessionModel : public SessionPart {
   // One that is read takes what the worker tells of it; what is open stays until it was.
   bool opening() const { return opening_.has_value(); }
   void read(ModelPtr model) { opening_->model = std::move(model); }
+  void told(const snapshot::SessionState& state) { workerHasPlan_ = state.built(); }
   void read(const snapshot::Alert& alert) { opening_->alerts.push_back(alert); }
   bool building() const { return building_; }  // by a request of its own
 
@@ -83,7 +84,16 @@ class SessionModel : public SessionPart {
     int pauses = 0;
   };
   void readBuild(int part, const Reading& reading);
-  void buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place, const QString& why);
+  struct BeforeBuild {
+    snapshot::Configure configuration;
+    std::optional<snapshot::Position> place;  // empty: nothing was built
+    std::vector<snapshot::PhaseSpan> phases;
+    bool replaced = false;  // the worker came to the end of the build that is given up
+  };
+  void buildFailed(const BeforeBuild& before, const QString& why);
+  void buildAgain(const BeforeBuild& before);
+  void askWhatStands(const BeforeBuild& before);
+  void configureAgain(const snapshot::Configure& configuration);
 
   QString path_, missingWeights_;
   snapshot::Configure configuration_;
@@ -91,7 +101,8 @@ class SessionModel : public SessionPart {
   std::optional<snapshot::Configure> diedWith_;  // of the build that its worker died of
   bool built_ = false;
   bool building_ = false;
-  QString refusal_;  // why the newest build failed
+  bool workerHasPlan_ = false;  // when it was last asked
+  QString refusal_;             // why the newest build failed
   std::optional<Opening> opening_;
   std::optional<Opening> wanted_;       // as soon as what runs has stopped
   std::optional<NextBuild> nextBuild_;  // likewise
