@@ -74,6 +74,31 @@ class DivergenceTest : public QObject {
     QCOMPARE(labels(QCPAxis::atRight), QStringList());
   }
 
+  // Texts are broken into lines, and the dots at both ends are whole.
+  void aNarrowPanelCutsNothing() {
+    RunComparison c = madeComparison();
+    c.steps = {{0, 3.0, 3.0, {}, {}}, {1, 2.5, 2.25, {}, {}}, {2, 2.0, 1.5, {}, {}}};
+    CompareCurves curves;
+    curves.resize(230, 300);
+    curves.setComparison(std::make_shared<const RunComparison>(c));
+    curves.replot();
+    const QCPAxis* steps = curves.axisRect(1)->axis(QCPAxis::atBottom);
+    const QStringList lines = steps->label().split('\n');
+    QVERIFY2(lines.size() > 1, qPrintable(steps->label()));
+    const int middle = curves.axisRect(1)->center().x();
+    for (const QString& line : lines) {
+      const int half = QFontMetrics(steps->labelFont()).horizontalAdvance(line) / 2;
+      QVERIFY2(middle - half >= 0 && middle + half <= curves.width(), qPrintable(line));
+    }
+    constexpr int kDot = 4;
+    const QRect plot = curves.axisRect(0)->rect();
+    const QCPAxis* upper = curves.axisRect(0)->axis(QCPAxis::atBottom);
+    QVERIFY(upper->coordToPixel(0) - kDot >= plot.left() && upper->coordToPixel(2) + kDot <= plot.right());
+    curves.resize(900, 300);
+    curves.replot();
+    QCOMPARE(steps->label().count('\n'), 0);
+  }
+
   void aDivergenceSelectsItsValueInEveryView() {
     Desk desk;
     desk.store.setGraph(comparedGraph());

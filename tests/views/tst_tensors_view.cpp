@@ -3,15 +3,18 @@
 #include <QComboBox>
 #include <QLineEdit>
 #include <QMimeData>
+#include <QScrollArea>
 #include <QSignalSpy>
 #include <QTest>
 #include <QUrl>
 
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
+#include "views/common/running.h"
 #include "views/common/tokens.h"
 #include "views/tensors/statistics_panel.h"
 #include "views/tensors/tensors_view.h"
+#include "views/tensors/value_facts.h"
 
 using namespace stepscope;
 
@@ -117,6 +120,36 @@ class TensorsViewTest : public QObject {
     QVERIFY2(text().contains(QStringLiteral("of step 1,234")), qPrintable(text()));
   }
 
+  // What passes by in a run is not read: what stands there is of before, and nothing is said of where the run is.
+  void inARunTheValuesAreThoseOfBefore() {
+    Bench b;
+    TensorsView view(b.context());
+    view.show();
+    b.store.setGraph(graph());
+    b.selection.select(Selection::ofValue(10));
+    snapshot::Position between;
+    between.set_step(5);
+    b.store.setPosition(between);
+    auto values = std::make_shared<snapshot::TensorData>(*tensorOf<float>(10, "float32", {2}, {1, 2}));
+    values->set_current(false);
+    b.store.addTensor(values);
+    const auto* facts = view.findChild<ValueFacts*>();
+    const auto says = [facts](const char* what) { return facts->toPlainText().contains(QString::fromLatin1(what)); };
+    QVERIFY2(says("Values of step 4: the next step has not begun"), qPrintable(facts->toPlainText()));
+    Running::of(b.store).set(true);
+    QVERIFY2(says("Values of step 4, before the run") && says("not the present one") && !says("has not begun"),
+             qPrintable(facts->toPlainText()));
+    Running::of(b.store).set(false);
+    QVERIFY2(says("has not begun") && !says("before the run"), qPrintable(facts->toPlainText()));
+
+    auto gone = std::make_shared<snapshot::TensorData>(*values);
+    gone->set_unavailable("the values of step 4 are gone");
+    b.store.addTensor(gone);
+    QVERIFY2(says("The values of step 4 are gone"), qPrintable(facts->toPlainText()));
+    Running::of(b.store).set(true);
+    QVERIFY2(says("values are read where it stops") && !says("gone"), qPrintable(facts->toPlainText()));
+  }
+
   void theSliceIsNotCutInANarrowPanel() {
     Bench b;
     TensorsView view(b.context());
@@ -126,6 +159,12 @@ class TensorsViewTest : public QObject {
     QVERIFY2(slice->width() >= slice->fontMetrics().horizontalAdvance(QStringLiteral("10, 0:128, 0:768")),
              qPrintable(QString::number(slice->width())));
     QVERIFY(view.rect().contains(QRect(slice->mapTo(&view, QPoint()), slice->size())));
+    // As narrow as beside the set-up.
+    view.resize(11 * Metrics::current().unit, 700);
+    QCoreApplication::processEvents();
+    const auto* scroll = view.findChild<QScrollArea*>();
+    QVERIFY2(scroll->widget()->width() <= scroll->viewport()->width(),
+             qPrintable(QStringLiteral("%1 of %2").arg(scroll->widget()->width()).arg(scroll->viewport()->width())));
   }
 };
 

@@ -14,6 +14,20 @@ namespace stepscope {
 namespace {
 constexpr double kRounding = 1e-12;  // of a sum in f64, relative: what its order changes is no difference
 constexpr int kSeriesA = 0, kSeriesB = 1, kSeriesLoss = 5, kSeriesNorm = 3;
+
+// Broken between words into lines of at most `width` pixels, as far as words allow it.
+QString inLines(const QString& text, const QFontMetrics& font, int width) {
+  QStringList lines;
+  for (const QString& word : text.split(' ', Qt::SkipEmptyParts)) {
+    const QString longer = lines.isEmpty() ? word : lines.back() + ' ' + word;
+    if (lines.isEmpty() || font.horizontalAdvance(longer) > width)
+      lines << word;
+    else
+      lines.back() = longer;
+  }
+  return lines.join('\n');
+}
+
 }  // namespace
 
 CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
@@ -146,10 +160,10 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
     notes << QStringLiteral("equal in every bit");
   }
   // Below the plot: a note across the lines would hide them.
-  lossBy_->keyAxis()->setLabel(comparison_ && !norms
-                                   ? QStringLiteral("step  ·  no step in which both runs recorded their gradients")
-                                   : QStringLiteral("step"));
-  note_->setText(notes.join('\n'));
+  below_ = comparison_ && !norms ? QStringLiteral("step  ·  no step in which both runs recorded their gradients")
+                                 : QStringLiteral("step");
+  over_ = notes.join('\n');
+  placeTexts();
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {
     first_->point1->setCoords(static_cast<double>(comparison_->first->step), 0);
@@ -161,6 +175,18 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
     g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
   lossB_->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssCircle, 6) : QCPScatterStyle(QCPScatterStyle::ssNone));
   fit();
+}
+
+void CompareCurves::placeTexts() {
+  constexpr int kAxes = 110;  // left and right of the plots
+  const int room = std::max(40, width() - kAxes);
+  lossBy_->keyAxis()->setLabel(inLines(below_, QFontMetrics(lossBy_->keyAxis()->labelFont()), room));
+  note_->setText(inLines(over_, QFontMetrics(note_->font()), room));
+}
+
+void CompareCurves::resizeEvent(QResizeEvent* event) {
+  placeTexts();
+  QCustomPlot::resizeEvent(event);
 }
 
 void CompareCurves::setLogarithmic(bool on) {
@@ -218,7 +244,9 @@ void CompareCurves::fit() {
     const double at = static_cast<double>(comparison_->steps.front().step);
     lossA_->keyAxis()->setRange(at - 0.5, at + 0.5);
   } else {
-    lossA_->keyAxis()->scaleRange(1.04, lossA_->keyAxis()->range().center());
+    // Whole dots at both ends, in a narrow panel too.
+    const double room = comparison_ && comparison_->steps.size() < 60 ? 1.12 : 1.04;
+    lossA_->keyAxis()->scaleRange(room, lossA_->keyAxis()->range().center());
   }
   colour();
   replot(rpQueuedReplot);

@@ -19,11 +19,13 @@ class CompareCurves : public QCustomPlot {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void colour();
   static void scale(QCPAxis& axis, bool any, bool differ);
   QString tip(double at);
+  void placeTexts();  // broken into lines where the panel is narrow
 
   RunComparisonPtr comparison_;
   double largestNorm_ = 0;  // of run A where both have one
@@ -31,6 +33,7 @@ class CompareCurves : public QCustomPlot {
   QCPGraph *lossA_, *lossB_, *lossBy_, *normBy_;
   QCPItemStraightLine *cursor_, *first_;
   QCPItemText* note_;
+  QString below_, over_;  // texts: below the lower plot, and in it
 };
 
 }  // namespace stepscope

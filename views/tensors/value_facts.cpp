@@ -6,6 +6,7 @@
 #include "views/common/bits.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/running.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -25,8 +26,15 @@ void ValueFacts::showValue(int value) {
   const auto& position = store_.position();
   begin();
   const bool pending = position.in_step() && producer >= position.instruction();
-  if (tensor && !tensor->unavailable().empty()) {
-    QString text = Details::text(format::visible(tensor->unavailable()));
+  const bool running = Running::of(store_).on();
+  if (running) {
+    const bool old = tensor && tensor->unavailable().empty() && tensor->step() >= 0;
+    notice(Details::text(old ? QStringLiteral("Values of step %1, before the run: those of where it stops are read then.")
+                                   .arg(format::count(tensor->step()))
+                             : QStringLiteral("The run goes on: values are read where it stops.")));
+  } else if (tensor && !tensor->unavailable().empty()) {
+    const QString why = format::visible(tensor->unavailable());
+    QString text = Details::text(why.left(1).toUpper() + why.mid(1));
     if (pending)
       text = Details::text(QStringLiteral("Not computed yet in step %1. ").arg(position.step())) +
              Details::command(QStringLiteral("runpast:%1").arg(producer), QStringLiteral("Run past %1").arg(producer));
@@ -48,7 +56,8 @@ void ValueFacts::showValue(int value) {
   if (tensor && tensor->unavailable().empty() && tensor->step() >= 0)
     row(QStringLiteral("Values"),
         Details::text(QStringLiteral("of step %1").arg(format::count(tensor->step()))) +
-            (tensor->step() == store_.presentStep() ? QString() : Details::quiet(QStringLiteral("  not the present one"))));
+            (!running && tensor->step() == store_.presentStep() ? QString()
+                                                                : Details::quiet(QStringLiteral("  not the present one"))));
   row(QStringLiteral("Shape, type"), Details::text(names::shapeAndType(*v)));
   row(QStringLiteral("Role"),
       Details::text(names::role(*v)) + (v->trained_reason().empty()
