@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QAbstractItemModelTester>
 #include <QHBoxLayout>
-#include <QLineEdit>
-#include <QListView>
 #include <QSignalSpy>
 #include <QTest>
 #include <cmath>
-#include <limits>
 
 #include "hello_view.h"  // from views/README.md
-#include "tests/support/yardstick.h"
+#include "tests/views/chains.h"
 #include "views/common/bits.h"
 #include "views/common/chosen_step.h"
 #include "views/common/counted_steps.h"
 #include "views/common/details.h"
-#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/row_table.h"
@@ -24,73 +20,12 @@
 #include "views/common/study_bar.h"
 #include "views/common/tokens.h"
 #include "views/common/turns.h"
-#include "views/instructions/instruction_filter.h"
-#include "views/instructions/instruction_model.h"
-#include "views/instructions/instructions_view.h"
-#include "views/palette/finder.h"
 #include "views/tensors/slice.h"
 #include "views/tensors/tensor_table.h"
 
 using namespace stepscope;
 
 namespace {
-
-GraphPtr chain(int nodes) {
-  snapshot::Graph g;
-  g.set_phase("optimizer");
-  for (int i = 0; i <= nodes; ++i) {
-    auto* v = g.add_values();
-    v->set_id(i);
-    v->set_name("transformer.h." + std::to_string(i / 10) + "/value_" + std::to_string(i));
-    v->set_dtype("float32");
-    v->set_rank_known(true);
-    v->add_dims("4");
-    v->set_bytes(16);
-  }
-  for (int i = 0; i < nodes; ++i) {
-    auto* n = g.add_nodes();
-    n->set_id(i);
-    n->set_op(i % 3 ? "Add" : "MatMul");
-    n->set_name("node_" + std::to_string(i));
-    n->add_inputs(i);
-    n->add_outputs(i + 1);
-    n->set_phase(i * 2 < nodes ? snapshot::FORWARD : snapshot::BACKWARD);
-    n->mutable_provenance()->set_forward(i * 2 < nodes ? -1 : nodes - 1 - i);
-    n->mutable_provenance()->set_module_path("transformer.h." + std::to_string(i / 10));
-  }
-  return GraphSnapshot::make(std::move(g));
-}
-
-PlanPtr planOf(const GraphSnapshot& graph) {
-  snapshot::Plan p;
-  for (const auto& v : graph.graph().values()) {
-    auto* b = p.add_buffers();
-    b->set_value(v.id());
-    b->set_name(v.name());
-    b->set_in_arena(true);
-    b->set_offset((v.id() % 3) * 16);
-    b->set_bytes(16);
-    b->set_first(v.id() - 1);
-    b->set_last(v.id());
-    b->set_shares(-1);
-  }
-  for (const auto& n : graph.graph().nodes()) {
-    auto* in = p.add_instructions();
-    in->set_node(n.id());
-    in->set_op(n.op());
-    in->set_label(n.op() + " '" + n.name() + "'");
-    in->set_phase(n.phase());
-    in->set_bytes_written(n.id() * 1024);
-    auto* o = in->add_outputs();
-    o->set_value(n.outputs(0));
-    o->set_buffer(n.outputs(0));
-    auto* i = in->add_inputs();
-    i->set_value(n.inputs(0));
-    i->set_buffer(n.inputs(0));
-    in->set_workspace_buffer(-1);
-  }
-  return PlanSnapshot::make(std::move(p));
-}
 
 TensorPtr tensorOf(std::vector<std::int64_t> dims, const std::vector<float>& data) {
   auto t = std::make_shared<snapshot::TensorData>();
@@ -106,98 +41,6 @@ class ViewsTest : public QObject {
   Q_OBJECT
 
  private slots:
-  void textKeepsItsContrastInBothThemes() {
-    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
-      const Tokens& t = Tokens::of(theme);
-      for (const QColor& surface : {t.window, t.panel, t.raised}) {
-        for (const QColor& text : {t.text, t.muted, t.faint, t.accent, t.ok, t.warn, t.error}) {
-          QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
-        }
-      }
-      for (const QColor& surface : {t.select, t.currentRow, t.hover}) {
-        for (const QColor& text : {t.text, t.muted})
-          QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
-      }
-      for (const QColor& text : {t.accent, t.ok, t.warn, t.error})  // what keeps its colour in a selected row
-        QVERIFY2(contrast(text, t.select) >= 4.5, qPrintable(text.name() + " on " + t.select.name()));
-      for (const char* c : {"matmul", "normalization", "activation", "elementwise", "movement", "reduction", "loss",
-                            "optimizer", "convolution", "random", "control", "other"}) {
-        QVERIFY2(contrast(t.category(QLatin1String(c)), t.panel) >= 3, c);
-      }
-      for (int b = 0; b <= snapshot::CLASS_UPDATE; ++b) QVERIFY(contrast(t.bufferClass(b), t.panel) >= 3);
-      QVERIFY(contrast(t.edge, t.panel) >= 3);
-      QVERIFY(contrast(t.number, t.panel) >= 4.5);
-    }
-  }
-
-  void whatAFieldAsksForIsReadable() {
-    for (const Theme theme : {Theme::kDark, Theme::kLight}) {
-      applyTheme(*qApp, theme);
-      QLineEdit field;
-      field.setPlaceholderText(QStringLiteral("Filter"));
-      field.ensurePolished();
-      const QColor words = field.palette().color(QPalette::PlaceholderText);
-      QVERIFY(contrast(mixed(words, Tokens::current().panel, words.alphaF()), Tokens::current().panel) >= 4.5);
-      QVERIFY(contrast(field.palette().color(QPalette::Text), Tokens::current().panel) >= 7);
-    }
-  }
-
-  void numbersPickTheirUnit() {
-    QCOMPARE(format::time(123), QStringLiteral("123 ns"));
-    QCOMPARE(format::time(44'700), QStringLiteral("44.7 µs"));
-    QCOMPARE(format::time(5'410'000), QStringLiteral("5.41 ms"));
-    QCOMPARE(format::time(12'340'000'000), QStringLiteral("12.34 s"));
-    QCOMPARE(format::time(83'400'000'000), QStringLiteral("1:23.4"));
-    QCOMPARE(format::bytes(768), QStringLiteral("768 B"));
-    QCOMPARE(format::bytes(192 * 1024), QStringLiteral("192 KiB"));
-    QCOMPARE(format::count(1284), QStringLiteral("1,284"));
-    QCOMPARE(format::count(-1284), QStringLiteral("−1,284"));
-    QCOMPARE(format::number(-2.1416e-4, 5), QStringLiteral("−2.1416e−4"));
-    QCOMPARE(format::number(std::nan("")), QStringLiteral("NaN"));
-    QCOMPARE(format::number(-std::numeric_limits<double>::infinity()), QStringLiteral("−∞"));
-    QCOMPARE(format::count(std::numeric_limits<std::int64_t>::min()).left(2), QStringLiteral("−9"));
-  }
-
-  void bidiAndControlCharactersAreVisible() {
-    QCOMPARE(format::visible(std::string("a\u202Eb\n")), QStringLiteral("a⟨U+202E⟩b⏎"));
-    QCOMPARE(format::fileName(QStringLiteral("/data/gpt/model.onnx")), QStringLiteral("gpt/model.onnx"));
-    QCOMPARE(format::fileName(QStringLiteral("/data/gpt/small\u202E.onnx")), QStringLiteral("small⟨U+202E⟩.onnx"));
-    QCOMPARE(format::fileName(QString()), QString());
-  }
-
-  void filterLanguage() {
-    InstructionFacts f;
-    f.op = QStringLiteral("MatMul");
-    f.phase = QStringLiteral("Backward");
-    f.module = QStringLiteral("transformer.h.3.mlp");
-    f.text = QStringLiteral("MatMul c_fc");
-    f.bytes = 2 * 1024 * 1024;
-    f.ns = 150'000;
-    const auto matches = [&f](const char* text) {
-      QString error;
-      const auto filter = InstructionFilter::parse(QString::fromUtf8(text), &error);
-      return error.isEmpty() && filter.matches(f);
-    };
-    QVERIFY(matches("op:MatMul bytes>1MiB phase:backward c_fc"));
-    QVERIFY(matches("op:gemm,mat*"));
-    QVERIFY(!matches("op:Mat"));
-    QVERIFY(!matches("-op:MatMul"));
-    QVERIFY(matches("time>100us time<0.2ms"));
-    QVERIFY(matches("module:h.3 -is:view"));
-    QVERIFY(!matches("is:break"));
-    QString error;
-    InstructionFilter::parse(QStringLiteral("bytes>lots"), &error);
-    QVERIFY(error.contains(QStringLiteral("lots")));
-    InstructionFilter::parse(QStringLiteral("is:blue"), &error);
-    QVERIFY(!error.isEmpty());
-    error.clear();
-    InstructionFilter::parse(QStringLiteral("colour:red"), &error);
-    QVERIFY2(error.startsWith(QStringLiteral("colour: no such key; expected one of op:, phase:")), qPrintable(error));
-    error.clear();
-    for (const char* name : {"x:0", "a/b:c", "http", "x:"}) InstructionFilter::parse(QString::fromLatin1(name), &error);
-    QVERIFY2(error.isEmpty(), qPrintable(error));
-  }
-
   void slicesAreCheckedAgainstTheShape() {
     QString error;
     const std::vector<std::int64_t> dims = {2, 128, 768};
@@ -225,80 +68,6 @@ class ViewsTest : public QObject {
     mean->set_dtype("no such type");
     table.set(TensorValues(mean), Slice::first({2, 3}, 100));
     QCOMPARE(table.rowCount(), 0);
-  }
-
-  void instructionModelFollowsStoreAndFilter() {
-    SnapshotStore store;
-    InstructionModel model(store);
-    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-    const GraphPtr graph = chain(100);
-    store.setGraph(graph);
-    store.setPlan(planOf(*graph));
-    QCOMPARE(model.matching(), 100);
-    QCOMPARE(model.rowCount(), 102);  // two phase separators
-    QCOMPARE(model.rowOf(0), 1);
-    QString error;
-    model.setFilter(InstructionFilter::parse(QStringLiteral("op:MatMul"), &error));
-    QCOMPARE(model.matching(), 34);
-    QCOMPARE(model.rowOf(1), -1);
-    // A copy and a commit are the plan's own, whatever node they are made for.
-    model.setFilter({});
-    snapshot::Plan moved = store.plan()->plan();
-    moved.mutable_instructions(1)->set_kind(snapshot::KIND_COPY);
-    moved.mutable_buffers(moved.instructions(1).outputs(0).buffer())->set_on_host(true);
-    moved.mutable_instructions(4)->set_kind(snapshot::KIND_COMMIT);
-    store.setPlan(PlanSnapshot::make(moved));
-    QCOMPARE(model.line(model.rowOf(0)).op, QString::fromStdString(moved.instructions(0).op()));
-    QCOMPARE(model.line(model.rowOf(1)).op, QStringLiteral("Copy"));
-    QCOMPARE(model.line(model.rowOf(1)).place,
-             names::value(*graph, moved.instructions(1).outputs(0).value()) + QStringLiteral(" to host"));
-    QCOMPARE(model.line(model.rowOf(4)).op, QStringLiteral("Commit"));
-    model.setFilter(InstructionFilter::parse(QStringLiteral("op:Copy"), &error));
-    QCOMPARE(model.matching(), 1);
-    store.clear();
-    QCOMPARE(model.rowCount(), 0);
-  }
-
-  // What ran before it and what comes next are seen too.
-  void anInstructionOutOfSightComesIntoTheMiddle() {
-    SnapshotStore store;
-    SelectionModel selection;
-    Wishes wishes;
-    InstructionsView view({store, selection, wishes});
-    view.resize(320, 500);
-    view.show();
-    const GraphPtr graph = chain(200);
-    store.setGraph(graph);
-    store.setPlan(planOf(*graph));
-    const auto* list = view.findChild<QListView*>();
-    for (const int instruction : {90, 91, 10}) {
-      selection.select(Selection::ofInstruction(instruction));
-      const QRect line = list->visualRect(list->currentIndex()), seen = list->viewport()->rect();
-      QVERIFY2(line.top() > seen.height() / 5 && line.bottom() < seen.height() * 4 / 5,
-               qPrintable(QString::number(line.top())));
-    }
-  }
-
-  void recomputedInstructionsLieWithinTheBackwardPhase() {
-    snapshot::Graph again = chain(100)->graph();
-    for (const int i : {60, 70}) again.mutable_nodes(i)->set_phase(snapshot::RECOMPUTE);
-    const GraphPtr graph = GraphSnapshot::make(std::move(again));
-    SnapshotStore store;
-    InstructionModel model(store);
-    store.setGraph(graph);
-    store.setPlan(planOf(*graph));
-    QCOMPARE(model.rowCount(), 102);  // still two phase separators
-    QCOMPARE(store.plan()->phaseRange(60), (std::pair{50, 100}));
-    QVERIFY(model.line(51).place.contains(QStringLiteral("2 recomputed")));
-    QVERIFY(model.line(model.rowOf(60)).place.startsWith(QStringLiteral("↻")));
-    QVERIFY(!model.line(model.rowOf(61)).place.startsWith(QStringLiteral("↻")));
-  }
-
-  void bytesInTextsOfTheEngineGetTheirUnit() {
-    QCOMPARE(format::bytesWithin(QStringLiteral("arena of 196608 bytes, lower bound 131072 bytes")),
-             QStringLiteral("arena of 192 KiB, lower bound 128 KiB"));
-    QCOMPARE(format::bytesWithin(QStringLiteral("12 bytes of 4096 matches")), QStringLiteral("12 bytes of 4096 matches"));
-    QCOMPARE(format::bytesWithin(QString()), QString());
   }
 
   void theReasonOfAPlaceNamesTheOtherBufferOnce() {
@@ -436,37 +205,6 @@ class ViewsTest : public QObject {
     selection.goForward();
     QCOMPARE(selection.selection().node, 2);
     QVERIFY(!selection.canGoForward());
-  }
-
-  void finderIsFastAmongHundredThousand() {
-    const GraphPtr graph = chain(50'000);
-    const auto finder = Finder::make(graph, planOf(*graph));
-    QVERIFY(finder->size() > 100'000);
-    const double start = testing::cpuSeconds();
-    const auto found = finder->find(QStringLiteral("h.123 value"), 100);
-    const double seconds = testing::cpuSeconds() - start;
-    QVERIFY(!found.empty());
-    // The goal is 50 ms on a quiet core; ten times that, and more on a slow machine.
-    QVERIFY2(seconds <= 0.5 * testing::slowness(), qPrintable(QString::number(seconds)));
-    QCOMPARE(finder->find(QStringLiteral("node_77"), 5).front().id, 77);
-    QCOMPARE(finder->find(QStringLiteral("42"), 5).front().kind, Found::kInstruction);
-  }
-
-  void hostilePlansAreMadeHarmless() {
-    snapshot::Plan p;
-    auto* a = p.add_buffers();
-    a->set_shares(1);
-    a->set_in_arena(true);
-    auto* b = p.add_buffers();
-    b->set_shares(0);
-    b->set_in_arena(true);
-    auto* in = p.add_instructions();
-    in->add_inputs()->set_buffer(99);
-    in->set_workspace_buffer(-7);
-    const PlanPtr plan = PlanSnapshot::make(std::move(p));
-    QCOMPARE(plan->root(0), -1);
-    QCOMPARE(plan->instruction(0)->inputs(0).buffer(), -1);
-    QVERIFY(plan->buffer(5) == nullptr);
   }
 
   // After a rewind the newest step may be one that ran under a plan before the shown one.

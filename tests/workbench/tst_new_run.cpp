@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs of one project beside each other: a new one from step 0, and what the list and Compare say of their times.
 #include <QLabel>
-#include <QTableView>
 #include <QTest>
 
 #include "tests/workbench/window_driver.h"
@@ -11,19 +10,6 @@
 #include "views/compare/compare_view.h"
 
 using namespace stepscope;
-
-namespace {
-
-// The text of every cell of a table, row by row.
-QStringList cellsOf(View& view) {
-  QStringList cells;
-  const auto* table = view.findChild<QTableView*>();
-  for (int r = 0; table && r < table->model()->rowCount(); ++r)
-    for (int c = 0; c < table->model()->columnCount(); ++c) cells << table->model()->index(r, c).data().toString();
-  return cells;
-}
-
-}  // namespace
 
 class NewRunTest : public QObject {
   Q_OBJECT

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // After a rewind, and after a step that was given up: what stands in the window is of the place where it is, or is gone.
 #include <QRegularExpression>
-#include <QTableView>
 #include <QTest>
 
 #include "tests/workbench/graph_values.h"
@@ -11,19 +10,6 @@
 #include "views/common/tokens.h"
 
 using namespace stepscope;
-
-namespace {
-
-// The text of every cell of a table, row by row.
-QStringList cellsOf(View& view) {
-  QStringList cells;
-  const auto* table = view.findChild<QTableView*>();
-  for (int r = 0; table && r < table->model()->rowCount(); ++r)
-    for (int c = 0; c < table->model()->columnCount(); ++c) cells << table->model()->index(r, c).data().toString();
-  return cells;
-}
-
-}  // namespace
 
 class RewoundTest : public QObject {
   Q_OBJECT

@@ -57,6 +57,10 @@ class SetUpTest : public QObject {
     QVERIFY2(dragged >= least() + 30, qPrintable(QString::number(dragged)));
     QVERIFY(w.act("configure"));
     QVERIFY(w.loop().wait([&] { return board->width() < 700; }));
+    // Two columns that can be read, not three of single letters.
+    const int unit = Metrics::current().unit;
+    QVERIFY2(widthOf("instructions") >= 14 * unit, qPrintable(QString::number(widthOf("instructions"))));
+    QVERIFY(w.view(QStringLiteral("tensors"))->visibleRegion().isEmpty());
     w.loop().act([&] { w->findChild<SetUpDialog*>()->reject(); });
     QVERIFY(w.loop().wait([&] { return board->width() > 1200; }));
     QCOMPARE(widthOf("instructions"), dragged);

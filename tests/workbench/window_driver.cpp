@@ -58,6 +58,19 @@ bool writeDigits(const QString& path, int entries, int poisoned) {
          file.write(reinterpret_cast<const char*>(label.data()), labelBytes) == labelBytes;
 }
 
+QString textOf(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+}
+
+QStringList cellsOf(const View& view) {
+  QStringList cells;
+  const auto* table = view.findChild<QTableView*>();
+  for (int r = 0; table && r < table->model()->rowCount(); ++r)
+    for (int c = 0; c < table->model()->columnCount(); ++c) cells << table->model()->index(r, c).data().toString();
+  return cells;
+}
+
 std::vector<pid_t> childProcesses() {
   std::vector<pid_t> found;
   for (const QString& entry : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs)) {

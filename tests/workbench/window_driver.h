@@ -28,6 +28,11 @@ std::optional<TestModel> corpusModel(const QString& name, QString* missing);
 // [3, 0, 0, 5]. False when the file cannot be written.
 bool writeDigits(const QString& path, int entries, int poisoned);
 
+// What a file holds; empty where it cannot be read.
+QString textOf(const QString& path);
+// The text of every cell of the first table of a view, row by row.
+QStringList cellsOf(const View& view);
+
 // The processes this one started, by their id: the worker.
 std::vector<pid_t> childProcesses();
 
