@@ -61,7 +61,7 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
     parts_.notice.showProblem(format::bytesWithin(text), QStringLiteral("Fit by recompute"),
                               [this] { fitByRecompute(history_.askedLimit()); });
   } else {
-    parts_.notice.showProblem(code == u"out_of_memory" ? format::bytesWithin(text) : text, {}, {});
+    parts_.notice.showProblem(format::bytesWithin(text), {}, {});
   }
 }
 

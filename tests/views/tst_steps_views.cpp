@@ -5,6 +5,7 @@
 #include <QAbstractItemModelTester>
 #include <QElapsedTimer>
 #include <QTest>
+#include <QToolButton>
 #include <algorithm>
 #include <cmath>
 
@@ -75,6 +76,39 @@ class StepsViewsTest : public QObject {
     plot->replot();
     QCOMPARE(QStringList(plot->axisRect(1)->axis(QCPAxis::atBottom)->tickVectorLabels().toList()),
              QStringList{QStringLiteral("0")});
+  }
+
+  // Smooth draws the mean of as many steps before as after each; what is not finite does not count.
+  void theSmoothCurveIsTheMeanAroundEachStep() {
+    Bench b;
+    TrainingView view(b.context());
+    view.resize(500, 400);
+    view.show();
+    for (int i = 0; i < 20; ++i) {
+      auto s = std::make_shared<snapshot::StepRecord>();
+      s->set_step(i);
+      s->set_loss(i == 12 ? std::nan("") : i * i);
+      s->set_has_loss(true);
+      b.store.addStep(std::move(s));
+    }
+    auto* plot = view.findChild<QCustomPlot*>();
+    QTRY_COMPARE(plot->graph(0)->dataCount(), 20);
+    QToolButton* smooth = nullptr;
+    for (auto* button : view.findChildren<QToolButton*>())
+      if (button->text() == u"Smooth") smooth = button;
+    QVERIFY(smooth);
+    smooth->setChecked(true);
+    QCPGraph* mean = nullptr;
+    for (int i = 1; i < plot->graphCount(); ++i)
+      if (plot->graph(i)->valueAxis() == plot->graph(0)->valueAxis()) mean = plot->graph(i);
+    QVERIFY(mean && mean->visible());
+    QCOMPARE(mean->dataCount(), 20);
+    const auto at = [mean](int i) { return mean->data()->at(i)->value; };
+    QCOMPARE(at(5), (9 + 16 + 25 + 36 + 49) / 5.0);  // two on both sides
+    QCOMPARE(at(0), 0.0);                            // none before it, so none after it
+    QCOMPARE(at(1), (0 + 1 + 4) / 3.0);
+    QCOMPARE(at(11), (81 + 100 + 121 + 169) / 4.0);  // without step 12
+    QCOMPARE(at(19), 361.0);
   }
 
   void valuesFollowTheSteps() {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/snapshot/plan.pb.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"

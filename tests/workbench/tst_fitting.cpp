@@ -2,6 +2,7 @@
 // A plan that is larger than memory.limit is offered a way to fit, or is said to have none.
 #include <QLineEdit>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTest>
 
 #include "tests/workbench/set_up_form.h"
@@ -84,6 +85,8 @@ class FittingTest : public QObject {
     const auto fitButton = [&] { return again->findChild<QPushButton*>(QStringLiteral("set_up_fit")); };
     QVERIFY(again.loop().wait([&] { return fitButton() && fitButton()->isVisible(); }));
     QVERIFY(again.settled());
+    static const QRegularExpression manyBytes(QStringLiteral("\\d{5,} bytes"));
+    QVERIFY2(again->notice().isProblem() && !again->notice().text().contains(manyBytes), qPrintable(again->notice().text()));
     again.picture(QStringLiteral("set-up-does-not-fit"));
     again.loop().act([&] { fitButton()->click(); });
     QVERIFY(again.loop().wait([&] {

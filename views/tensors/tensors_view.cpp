@@ -42,7 +42,7 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
   operands_->setToolTip(operands_->accessibleName());
   operands_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   operands_->setMinimumContentsLength(8);
-  operands_->setMinimumWidth(qRound(3 * m.unit));  // beside the set-up
+  operands_->setMinimumWidth(3 * m.unit);  // beside the set-up
   more_->setIcon(icon(QStringLiteral("more")));
   more_->setObjectName(QStringLiteral("tensor_more"));
   more_->setToolTip(QStringLiteral("Watch, pin, compare, edit, load, save"));

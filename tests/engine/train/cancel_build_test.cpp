@@ -223,7 +223,10 @@ TEST(Cancel, AFirstBuildIsLeftWhileItTakesMemory) {
 // While one weight is filled: it is looked at within it.
 TEST(Cancel, TheFillingOfWeightsEnds) {
   Graph graph;
-  graph.addValue("w", {DType::kF32, shapeOf({3, 5})}, ValueRole::kInitializer);
+  ValueType type;
+  type.dtype = DType::kF32;
+  type.shape = shapeOf({3, 5});
+  graph.addValue("w", type, ValueRole::kInitializer);
   State state;
   std::atomic<bool> flag = true;
   const auto filled = fillMissingWeights(graph, 3, 1, state, Cancel(&flag));
