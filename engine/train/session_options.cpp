@@ -17,12 +17,11 @@ Status Session::setOptions(TrainOptions options) {
   SS_TRY(checkOptions(options));
   if (options.loopIterations != plans_.model()->load.loopIterations) SS_TRY(openAgain(options.loopIterations));
   if (built()) {
-    if (changedOptions(options_, options, registry().options()).empty()) {
-      pending_.reset();
-      options_ = std::move(options);
-    } else {
+    const auto same = [&](const TrainOptions& as) { return changedOptions(as, options, registry().options()).empty(); };
+    if (pending_ && same(options_) && !same(*pending_))
+      pending_.reset();  // back to what runs: nothing waits
+    else
       pending_ = std::move(options);
-    }
     return {};
   }
   options_ = std::move(options);
