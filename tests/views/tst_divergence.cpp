@@ -80,6 +80,7 @@ class DivergenceTest : public QObject {
     c.steps = {{0, 3.0, 3.0, {}, {}}, {1, 2.5, 2.25, {}, {}}, {2, 2.0, 1.5, {}, {}}};
     CompareCurves curves;
     curves.resize(230, 300);
+    curves.show();
     curves.setComparison(std::make_shared<const RunComparison>(c));
     curves.replot();
     const QCPAxis* steps = curves.axisRect(1)->axis(QCPAxis::atBottom);

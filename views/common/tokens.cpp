@@ -172,7 +172,7 @@ QDialog, QMessageBox { background: %panel; }
 
 constexpr int kComboPadding = 4;   // beside what Fusion leaves
 constexpr int kSpinPadding = 5;    // the same
-constexpr int kSpinText = 12;      // around the text in it: padding of the style sheet, and what a line edit leaves
+constexpr int kSpinText = 18;      // around the text in it: padding of the style sheet, and what a line edit leaves
 constexpr int kFieldPadding = 10;  // of a field with its frame, by the style sheet
 
 // Fusion with flat combo boxes: a style sheet cannot draw their arrow without a picture file of fixed colour.
