@@ -105,7 +105,7 @@ QPushButton[flat="true"] { border: 0; padding: 2px 4px; background: transparent;
 QLineEdit, QPlainTextEdit, QTextEdit {
   border: 1px solid %border; border-radius: 5px; padding: 3px 7px; background: %panel;
   selection-background-color: %accent; selection-color: %onaccent; }
-QSpinBox QLineEdit, QDoubleSpinBox QLineEdit { border: 0; padding: 0 4px; background: transparent; }
+QSpinBox QLineEdit, QDoubleSpinBox QLineEdit { border: 0; padding: 0 0 0 2px; background: transparent; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid %accent; }
 QSpinBox QLineEdit:focus, QDoubleSpinBox QLineEdit:focus { border: 0; }
 QLineEdit[invalid="true"] { border: 1px solid %error; }
@@ -172,7 +172,6 @@ QDialog, QMessageBox { background: %panel; }
 
 constexpr int kComboPadding = 4;   // beside what Fusion leaves
 constexpr int kSpinPadding = 5;    // the same
-constexpr int kSpinText = 18;      // around the text in it: padding of the style sheet, and what a line edit leaves
 constexpr int kFieldPadding = 10;  // of a field with its frame, by the style sheet
 
 // Fusion with flat combo boxes: a style sheet cannot draw their arrow without a picture file of fixed colour.
@@ -246,7 +245,7 @@ class QuietStyle : public QProxyStyle {
     const QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
     if (type != CT_ComboBox && type != CT_SpinBox) return wanted;
     // As high as a field beside it.
-    return {wanted.width() + (type == CT_ComboBox ? kComboPadding : kSpinPadding + kSpinText),
+    return {wanted.width() + (type == CT_ComboBox ? kComboPadding : kSpinPadding),
             std::max(wanted.height(), option ? option->fontMetrics.height() + kFieldPadding : 0)};
   }
 
