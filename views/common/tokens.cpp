@@ -105,7 +105,8 @@ QPushButton[flat="true"] { border: 0; padding: 2px 4px; background: transparent;
 QLineEdit, QPlainTextEdit, QTextEdit {
   border: 1px solid %border; border-radius: 5px; padding: 3px 7px; background: %panel;
   selection-background-color: %accent; selection-color: %onaccent; }
-QSpinBox QLineEdit, QDoubleSpinBox QLineEdit { border: 0; padding: 0 0 0 2px; background: transparent; }
+QSpinBox, QDoubleSpinBox { padding: 1px 4px; }
+QSpinBox QLineEdit, QDoubleSpinBox QLineEdit { border: 0; padding: 0; background: transparent; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid %accent; }
 QSpinBox QLineEdit:focus, QDoubleSpinBox QLineEdit:focus { border: 0; }
 QLineEdit[invalid="true"] { border: 1px solid %error; }
