@@ -13,6 +13,7 @@
 #include "engine/comm/mpi_library.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/units.h"
+#include "kernels/cuda_device/device_peak.h"
 
 namespace stepscope::cli {
 namespace {
@@ -49,10 +50,13 @@ Command doctorCommand() {
     (void)applyEnvironment(options);
     const cpu::MachinePeak& measured = measureRoofs(options, info.cores());
     *info.mutable_peak() = toSnapshot(measured);
+    const auto gpu = findDevice("cuda");
+    const cpu::MachinePeak* const ofGpu = gpu ? &peakOf(**gpu, 0) : nullptr;
     if (*json) {
       nlohmann::json machine = messageJson(info);
       machine["event"] = "machine";
       machine["peak"]["bfloat16_operations_per_second"] = measured.bfloat16PerSecond;
+      if (ofGpu) machine["gpu_peak"] = messageJson(toSnapshot(*ofGpu));
       machine["ranks"] = ranksText();
       sayJson(machine);
       return kSuccess;
@@ -69,6 +73,7 @@ Command doctorCommand() {
     for (const snapshot::MemoryLevel& level : info.peak().levels())
       say("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
           level.capacity() > 0 ? " of " + units::bytes(level.capacity()) : "");
+    if (ofGpu) say("gpu peak   {}\n", peakText(*ofGpu));
     say("precision  {}\n", precisionText(info, measured));
     say("bits       equal for an equal number of threads; for any number with --set deterministic=threads\n");
     say("ranks      {}\n", ranksText());

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/build/build_cache.h"
+#include "kernels/cuda_device/device_peak.h"
 
 namespace stepscope {
 namespace {
@@ -63,6 +64,9 @@ std::optional<cpu::MachinePeak> roofsFrom(const std::string& text) {
 
 const cpu::MachinePeak& roofsOf(const TrainOptions& options, int threads, BuildLog* log) {
   threads = std::max(1, threads);
+  // Another device is measured through itself, by every process: that is quick, and its driver may have changed.
+  if (const auto device = findDevice(options.device); device && (*device)->facts().kernels != "cpu")
+    return peakOf(**device, threads);
   if (const cpu::MachinePeak* known = cpu::knownMachinePeak(threads)) return *known;
   std::optional<BuildLog::Scope> span;
   if (log) span.emplace(*log, "cache roofs");

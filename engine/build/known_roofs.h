@@ -9,8 +9,9 @@
 
 namespace stepscope {
 
-// As this process knows it, else as the cache of the options has it, else measured (about 0.3 s, then kept). Of the last two
-// `log` gets a span "cache roofs" with the reason; may be null. Any thread.
+// Of a device with kernels of its own: kernels/cuda_device/device_peak.h. Else as this process knows it, else as the cache
+// of the options has it, else measured (about 0.3 s, then kept). Of the last two `log` gets a span "cache roofs" with the
+// reason; may be null. Any thread.
 const cpu::MachinePeak& roofsOf(const TrainOptions& options, int threads, BuildLog* log);
 
 // Measures anew, or takes what this process has measured, and keeps that in place of what the cache has.

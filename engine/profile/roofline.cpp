@@ -124,8 +124,10 @@ void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapsh
 std::string peakText(const cpu::MachinePeak& peak) {
   std::string text = fmt::format("products {:.1f} GF/s", peak.operationsPerSecond * 1e-9);
   if (peak.bfloat16PerSecond > 0) text += fmt::format(" ({:.1f} in bfloat16)", peak.bfloat16PerSecond * 1e-9);
+  if (peak.float16PerSecond > 0) text += fmt::format(" ({:.1f} in float16)", peak.float16PerSecond * 1e-9);
   for (const cpu::MemoryLevel& level : peak.levels)
     text += fmt::format(", {} {:.1f} GB/s", level.name, level.bytesPerSecond * 1e-9);
+  if (peak.threads == 0) return text + " on the device";
   return text + fmt::format(" with {} thread{}", peak.threads, peak.threads == 1 ? "" : "s");
 }
 

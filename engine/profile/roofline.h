@@ -36,7 +36,8 @@ snapshot::MachinePeak toSnapshot(const cpu::MachinePeak& peak);
 // Gives `out`, the snapshot of `plan`, its peak and the roofs of its instructions.
 void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapshot::Plan& out);
 
-// "products 251.2 GF/s (498.3 in bfloat16), core caches 104.5 GB/s, shared cache 53.1 GB/s, memory 35.4 GB/s with 2 threads"
+// "products 251.2 GF/s (498.3 in bfloat16), core caches 104.5 GB/s, shared cache 53.1 GB/s, memory 35.4 GB/s with 2
+// threads"; of a device that is not the CPU "... on the device"
 std::string peakText(const cpu::MachinePeak& peak);
 
 }  // namespace stepscope

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "kernels/activity.h"
+#include "kernels/cuda_device/device_peak.h"
 #include "kernels/cuda_device/driver.h"
 #include "kernels/cuda_device/gpu_code.h"
 #include "kernels/device_graph.h"
@@ -64,6 +65,24 @@ TEST(CudaDevice, SaysWhatTheGpuIs) {
   const auto text = describeGpu();
   ASSERT_TRUE(text.has_value()) << text.error().message;
   EXPECT_EQ(*text, "Fake GPU, compute capability 9.0, 8.0 GiB, driver for CUDA 13.0");
+}
+
+// By its own kernels, once for a name.
+TEST(CudaDevice, PeaksAreMeasuredOnIt) {
+  const auto device = made("memory=30000000", "cuda:000");  // so much that a working set stays small
+  ASSERT_TRUE(device);
+  const cpu::MachinePeak& peak = peakOf(*device, 2);
+  EXPECT_EQ(peak.threads, 0);
+  EXPECT_GT(peak.operationsPerSecond, 0);
+  EXPECT_LT(peak.operationsPerSecond, 1e12) << "not what the attributes say";
+  EXPECT_GT(peak.bfloat16PerSecond, 0);
+  EXPECT_GT(peak.float16PerSecond, 0);
+  ASSERT_EQ(peak.levels.size(), 1u);
+  EXPECT_GT(peak.levels[0].bytesPerSecond, 0);
+  EXPECT_GT(peak.levels[0].workingSet, 0);
+  EXPECT_LE(peak.levels[0].workingSet, 30'000'000 / 8);
+  EXPECT_EQ(&peakOf(*device, 3), &peak);
+  EXPECT_EQ(&peakOf(cpuDevice(), 1), &cpu::machinePeak(1));
 }
 
 // By timing events: kernels, copies and fills in the order of their stream, none for work that has no id, and none once they
@@ -380,6 +399,15 @@ TEST(CudaFaults, ADeviceThatIsLostSaysSo) {
             std::string::npos)
       << lost.error().message;
   EXPECT_EQ(device->synchronise().error().message, lost.error().message);
+}
+
+TEST(CudaFaults, PeaksOfAGpuThatIsLostAreThoseOfItsAttributes) {
+  const auto lost = made("lose-device=1", "cuda:00");
+  ASSERT_TRUE(lost);
+  const cpu::MachinePeak& told = peakOf(*lost, 2);
+  EXPECT_EQ(told.operationsPerSecond, lost->facts().flopsPerSecond);
+  EXPECT_GT(told.operationsPerSecond, 1e12);
+  EXPECT_EQ(told.levels.at(0).bytesPerSecond, lost->facts().bytesPerSecond);
 }
 
 // Which errors end the device is what the driver's documentation says of them.

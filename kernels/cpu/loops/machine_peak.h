@@ -36,13 +36,15 @@ struct MemoryLevel {
 };
 
 struct MachinePeak {
-  int threads = 0;
+  int threads = 0;  // 0: of a device that is not the CPU (kernels/cuda_device/device_peak.h)
   double operationsPerSecond = 0;
   double bfloat16PerSecond = 0;  // 0: products in it are computed in float32
+  double float16PerSecond = 0;   // as that
 
   // Of products whose operands are of this type.
   double operationsIn(DType dtype) const {
-    return dtype == DType::kBF16 && bfloat16PerSecond > 0 ? bfloat16PerSecond : operationsPerSecond;
+    const double low = dtype == DType::kBF16 ? bfloat16PerSecond : dtype == DType::kF16 ? float16PerSecond : 0;
+    return low > 0 ? low : operationsPerSecond;
   }
 
   std::vector<MemoryLevel> levels;  // fastest first, memory last
