@@ -19,6 +19,21 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+std::string shapesOf(std::span<const TensorView> operands) {
+  std::string text;
+  for (const TensorView& operand : operands)
+    text +=
+        (text.empty() ? "" : ", ") +
+        (!operand.present() ? std::string("none") : fmt::format("{} {}", dtypeName(operand.dtype), dimsText(operand.dims)));
+  return text;
+}
+
+// What a device that is not the CPU says of a kernel or copy does not know what it was called with.
+Error withShapes(Error error, std::span<const TensorView> inputs, std::span<const TensorView> outputs) {
+  error.message += fmt::format("; called with {}, for {}", shapesOf(inputs), shapesOf(outputs));
+  return error;
+}
+
 }  // namespace
 
 void CollectiveRunner::begin(const Node&, const KernelCall&) { SS_CHECK(false); }
@@ -69,6 +84,7 @@ Status Executor::restoreState() {
 
 Status Executor::waitBefore(int index) {
   const Instruction& instruction = plan_.instructions[at(index)];
+  activityId = static_cast<std::uint64_t>(index) + 1;
   for (const Wait& wait : instruction.waits) {
     const DeviceEvent& event = *instructions_[at(wait.instruction)].event;
     SS_TRY(wait.host ? device_.synchronise(event) : device_.wait(instruction.stream, event));
@@ -285,8 +301,11 @@ Status Executor::runPlain(int index, const RunOptions& options) {
     const Node& node = graph_.node(plan_.instructions[at(index)].node);
     return options.collectives->hasBegun(node) ? options.collectives->wait(node) : options.collectives->run(node, call);
   }
-  if (Status status = bound.device->launch(*bound.kernel, call); !status)
-    return tl::make_unexpected(saidBy(graph_.node(plan_.instructions[at(index)].node), status.error()));
+  if (Status status = bound.device->launch(*bound.kernel, call); !status) {
+    Error error = saidBy(graph_.node(plan_.instructions[at(index)].node), status.error());
+    const bool elsewhere = bound.device->facts().space == Space::kDevice;
+    return tl::make_unexpected(elsewhere ? withShapes(std::move(error), bound.inputs, bound.outputs) : std::move(error));
+  }
   return {};
 }
 
@@ -300,8 +319,13 @@ Status Executor::runCopy(int index) {
   if (source.bytes() != target.bytes())
     return invalid(
         fmt::format("{}: {} bytes; expected {}", instructionLabel(plan_, graph_, index), source.bytes(), target.bytes()));
-  if (from.layout == to.layout)
-    return device_.copy(target.data, source.data, static_cast<std::int64_t>(target.bytes()), instruction.stream);
+  if (from.layout == to.layout) {
+    Status copied = device_.copy(target.data, source.data, static_cast<std::int64_t>(target.bytes()), instruction.stream);
+    if (copied) return {};
+    Error error = std::move(copied).error();
+    error.message = fmt::format("{}: {}", instructionLabel(plan_, graph_, index), error.message);
+    return tl::make_unexpected(withShapes(std::move(error), std::span(&source, 1), std::span(&target, 1)));
+  }
   if (from.space == Space::kDevice || to.space == Space::kDevice)
     return unsupported(fmt::format("{}: it is laid out as {}; expected {}", instructionLabel(plan_, graph_, index),
                                    layoutName(from.layout), layoutName(to.layout)));

@@ -173,7 +173,13 @@ TEST(Emulated, AFaultEndsTheStepWithATypedErrorAndNothingIsLost) {
       const auto step = session->step();
       if (step) continue;
       EXPECT_EQ(step.error().code, ErrorCode::kInternal);
-      EXPECT_NE(step.error().message.find(message), std::string::npos) << step.error().message;
+      const std::string said = step.error().message;
+      EXPECT_NE(said.find(message), std::string::npos) << said;
+      // Which node, and what it was called with: a batch of 32.
+      EXPECT_NE(said.find(" '/"), std::string::npos) << said;
+      EXPECT_NE(said.find("; called with float32 ["), std::string::npos) << said;
+      EXPECT_NE(said.find("[32, "), std::string::npos) << said;
+      EXPECT_NE(said.find(", for float32 ["), std::string::npos) << said;
       break;
     }
     EXPECT_LT(steps, 50) << device;
