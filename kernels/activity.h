@@ -4,8 +4,13 @@
 // Each tells too which call put it there, and when that call was made: from its return to the beginning of the work is the
 // delay in the queue. Of kernels it says what they take of a multiprocessor.
 //
+// Beside this work there are records of waiting: a call by which a stream will wait for an event, and a call in which the
+// host waited; they have the id of the instruction that waited. Overhead is what recording and the driver took for
+// themselves; it is nobody's.
+//
 // A device tells by the highest rung of a ladder that it can reach: "activity" (records that the driver's profiling library
-// or the emulator makes), else "events" (timing events around the work). Without a source the times are those of the host.
+// or the emulator makes), else "events" (timing events around the work, which tell of no waits and no overhead). Without a
+// source the times are those of the host.
 //
 // Records may come in any order, and some may be missing; how many is told. The clock of a device has its own beginning and
 // its own rate: pairs of readings at the same moment lead to the host's (engine/exec/device_times.h). Times are nanoseconds.
@@ -20,17 +25,26 @@
 
 namespace stepscope {
 
-enum class ActivityKind : std::uint8_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kFill };
+enum class ActivityKind : std::uint8_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kFill, kStreamWait, kHostWait, kOverhead };
 
+// Whether it runs on a stream.
+inline bool isWork(ActivityKind kind) { return kind < ActivityKind::kStreamWait; }
+
+// In place of a stream, where there is none.
+inline constexpr StreamId kNoStream = -1;
+
+// What a device did, when, and for whom.
 struct ActivityRecord {
-  std::uint64_t id = 0;  // activityId of the thread that put it on the stream; 0: nobody's
-  StreamId stream = 0;
+  std::uint64_t id = 0;             // activityId of the thread that put it on the stream, or waited; 0: nobody's
+  StreamId stream = 0;              // of a wait of the host for an event, and of overhead: kNoStream
   std::int64_t begin = 0, end = 0;  // of the device's clock
   ActivityKind kind = ActivityKind::kKernel;
   std::int32_t kernel = -1;               // of Activity::kernels; -1: no kernel
   std::uint64_t correlation = 0;          // of the call that put it there, unique within a recording
-  std::int64_t called = 0, returned = 0;  // when that call began and ended, of the host's clock; 0: not known
+  std::int64_t called = 0, returned = 0;  // when that call began and ended; 0: not known
+  bool callsByDevice = false;             // these two are of the device's clock too, else of the host's
   std::int64_t bytes = 0;                 // of a copy or fill
+  const char* what = "";                  // of a wait: what was waited for; of overhead: what it was spent on
 };
 
 // A kernel with the shape of a launch. Numbers that are not known are 0.

@@ -103,7 +103,7 @@ Table machinePeaksTable() {
         "update in place, whichever is faster"},
        {"capacity", kInt, "bytes that the level holds, 0 = no limit"},
        {"measured_over", kInt, "bytes of the working set it was measured over, 0 for compute"},
-       {"threads", kInt, "threads it was measured with"}},
+       {"threads", kInt, "threads it was measured with, 0 = on a device that is not the CPU"}},
       "PRIMARY KEY (plan, position)",
       {},
       true};

@@ -179,12 +179,13 @@ Table rowLossesTable() {
 Table deviceWorkTable() {
   return {
       "device_work",
-      "What a device did in a step: kernels, copies and fills, with the calls that put them on their streams.",
+      "What a device did in a step: kernels, copies and fills, with the calls that put them on their streams; waits; "
+      "overhead. Inside Stepscope, read the table `device_records` instead.",
       {{"step_id", kId, "steps.id"},
        {"run", kInt, "runs.id"},
        {"rung", kText, "how it was found out: activity, records of the driver's profiler; events, timed around the work"},
        {"rung_reason", kText, "why not by a higher rung"},
-       {"records", kInt, "kernels, copies and fills in data"},
+       {"records", kInt, "kernels, copies, fills, waits and overhead in data"},
        {"lost", kInt, "records that are missing"},
        {"bytes", kInt, "size before compression"},
        {"data", kBlob, "zstd of snapshot.DeviceWork"}},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "storage/device_records_table.h"
 #include "storage/spans_table.h"
 #include "storage/sqlite.h"
 
@@ -98,6 +99,7 @@ Result<SqlResult> runSql(const Project& project, const std::string& sql, const S
                          const std::atomic<bool>* cancel) {
   sqlite3* db = project.connection().handle();
   SS_STORE_TRY(registerSpansTables(project.connection()));
+  SS_STORE_TRY(registerDeviceRecordsTable(project.connection()));
   const Clock::time_point begin = Clock::now();
   Watch watch{begin + limits.time, cancel, sqlite3_memory_used() + static_cast<sqlite3_int64>(limits.memory)};
   const Guard guard(db, watch);

@@ -2,7 +2,8 @@
 //
 // One SELECT (or VALUES, WITH … SELECT) statement. Everything else is refused by the database's authorizer, not by looking
 // at the text. Besides the tables of schema.h there is `spans` (step_id, instruction, node, begin_ns, ns, thread), unpacked
-// from step_spans, and `spans_of_ranks`, the same with column rank, from step_spans and rank_spans.
+// from step_spans, `spans_of_ranks`, the same with column rank, from step_spans and rank_spans, and `device_records`, what a
+// device did (device_records_table.h), from device_work.
 // Thread: runs in the calling thread; `cancel` may be set from another one and works within about a millisecond.
 // Errors: kSql (mistake in the statement), kInvalidArgument (not one reading statement), kLimitExceeded (time, memory),
 // kCancelled.

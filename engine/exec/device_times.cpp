@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace stepscope {
 
@@ -42,6 +43,11 @@ void placeOnHostClock(Activity& activity, std::span<Span> spans) {
   for (ActivityRecord& record : activity.records) {
     record.begin = clock.host(record.begin);
     record.end = clock.host(record.end);
+    if (std::exchange(record.callsByDevice, false) && record.called != 0) {
+      record.called = clock.host(record.called);
+      record.returned = clock.host(record.returned);
+    }
+    if (!isWork(record.kind)) continue;
     const auto instruction = static_cast<std::int32_t>(record.id) - 1;
     const auto found = std::ranges::lower_bound(spans, instruction, {}, &Span::instruction);
     if (record.id == 0 || found == spans.end() || found->instruction != instruction) continue;
@@ -50,7 +56,9 @@ void placeOnHostClock(Activity& activity, std::span<Span> spans) {
     found->end = placed[at] ? std::max(found->end, record.end) : record.end;
     placed[at] = true;
   }
-  std::ranges::stable_sort(activity.records, {}, &ActivityRecord::correlation);
+  std::ranges::stable_sort(activity.records, {}, [](const ActivityRecord& record) {
+    return std::pair(record.correlation == 0, record.correlation == 0 ? record.begin : std::int64_t(record.correlation));
+  });
 }
 
 void append(Activity& to, Activity from) {

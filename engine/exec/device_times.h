@@ -20,9 +20,9 @@ struct ClockFit {
 // By least squares. One pair gives the offset alone, none the clock of the host.
 ClockFit fitClocks(std::span<const ClockPair> pairs);
 
-// Spans of instructions that have records get the time from the beginning of the first to the end of the last. Others
-// (views, instructions of the CPU, records that were lost) keep what the host measured. `spans` are in the order of
-// instructions. The records get the host's clock too, and the order of their calls.
+// Spans of instructions that have records of work get the time from the beginning of the first to the end of the last.
+// Others (views, instructions of the CPU, records that were lost) keep what the host measured. `spans` are in the order of
+// instructions. The records get the host's clock too, and the order of their calls; what no call asked for comes last.
 void placeOnHostClock(Activity& activity, std::span<Span> spans);
 
 // Puts the records behind those of `to`; both have the host's clock.

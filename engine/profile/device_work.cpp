@@ -16,8 +16,8 @@ snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung
     out.set_shared_bytes(kernel.sharedBytes);
     out.set_occupancy(kernel.occupancy);
   }
-  for (const ActivityRecord& record : activity.records) {
-    if (record.id == 0) continue;
+  const auto add = [&work](const ActivityRecord& record) {
+    if (record.id == 0 && isWork(record.kind)) return;
     auto& out = *work.add_records();
     out.set_kind(static_cast<snapshot::DeviceRecord::Kind>(record.kind));
     out.set_instruction(static_cast<std::int32_t>(record.id) - 1);
@@ -28,7 +28,12 @@ snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung
     out.set_begin_ns(record.begin);
     out.set_end_ns(record.end);
     out.set_bytes(record.bytes);
-  }
+    out.set_what(record.what);
+  };
+  // A step may be several recordings.
+  for (const bool called : {true, false})
+    for (const ActivityRecord& record : activity.records)
+      if ((record.correlation != 0) == called) add(record);
   return work;
 }
 

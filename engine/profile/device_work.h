@@ -6,7 +6,7 @@
 
 namespace stepscope {
 
-// `activity` has the host's clock and the order of calls (placeOnHostClock). Records of no instruction are left out.
+// `activity` has the host's clock and the order of calls (placeOnHostClock). Work of no instruction is left out.
 snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung& rung);
 
 }  // namespace stepscope

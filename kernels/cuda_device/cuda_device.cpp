@@ -150,7 +150,10 @@ Status CudaDevice::wait(StreamId stream, const DeviceEvent& event) {
   const std::lock_guard lock(mutex_);
   SS_TRY(enter());
   SS_ASSIGN(CuStream on, streamOf(stream));
-  return check(driver_.streamWait(on, eventOf(event), 0), "waiting for an event");
+  recorder_.begin(on, stream, {ActivityKind::kStreamWait});
+  const CuResult result = driver_.streamWait(on, eventOf(event), 0);
+  recorder_.end(on);
+  return check(result, "waiting for an event");
 }
 
 Result<bool> CudaDevice::reached(const DeviceEvent& event) const {
@@ -167,7 +170,10 @@ Status CudaDevice::synchronise(const DeviceEvent& event) {
   const std::lock_guard lock(mutex_);
   SS_TRY(enter());
   SS_TRY(notCapturing("a wait of the host"));
-  SS_TRY(check(driver_.eventSynchronize(eventOf(event)), "waiting for the GPU"));
+  recorder_.begin(nullptr, kNoStream, {ActivityKind::kHostWait});
+  const CuResult result = driver_.eventSynchronize(eventOf(event));
+  recorder_.end(nullptr);
+  SS_TRY(check(result, "waiting for the GPU"));
   return answer(false);
 }
 
@@ -190,8 +196,15 @@ void CudaDevice::dropEvent(CuEvent event) {
 }
 
 Status CudaDevice::finish() {
-  for (CuStream stream : streams_) SS_TRY(check(driver_.streamSynchronize(stream), "waiting for the GPU"));
+  for (std::size_t i = 0; i < streams_.size(); ++i) SS_TRY(check(waitFor(i), "waiting for the GPU"));
   return answer(true);
+}
+
+CuResult CudaDevice::waitFor(std::size_t stream) {
+  recorder_.begin(streams_[stream], static_cast<StreamId>(stream), {ActivityKind::kHostWait});
+  const CuResult result = driver_.streamSynchronize(streams_[stream]);
+  recorder_.end(streams_[stream]);
+  return result;
 }
 
 Result<CuStream> CudaDevice::streamOf(StreamId stream) const {
@@ -211,7 +224,7 @@ bool CudaDevice::isOwn(const void* place) const {
 void CudaDevice::free(std::byte* data, std::int64_t) noexcept {
   const std::lock_guard lock(mutex_);
   driver_.contextSet(context_);
-  for (CuStream stream : streams_) driver_.streamSynchronize(stream);  // work that may still use it
+  for (std::size_t i = 0; i < streams_.size(); ++i) waitFor(i);  // work that may still use it
   driver_.free(addressOf(data));
   regions_.erase(addressOf(data));
 }

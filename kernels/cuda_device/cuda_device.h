@@ -107,6 +107,7 @@ class CudaDevice final : public Device,
   Status notCapturing(const char* what);
   // Waits for all streams.
   Status finish();
+  CuResult waitFor(std::size_t stream);
   // What kernels complain of; `all`: everything has run.
   Status answer(bool all);
   Result<CuStream> streamOf(StreamId stream) const;

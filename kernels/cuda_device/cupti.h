@@ -16,12 +16,33 @@ enum : std::uint32_t {  // CUpti_ActivityKind
   kCuptiMemcpy = 1,
   kCuptiMemset = 2,
   kCuptiDriver = 4,
+  kCuptiRuntime = 5,
   kCuptiKernel = 10,  // CONCURRENT_KERNEL
+  kCuptiOverhead = 17,
+  kCuptiSynchronization = 38,
   kCuptiExternalCorrelation = 39,
 };
 inline constexpr std::uint32_t kCuptiCustom0 = 3;   // CUpti_ExternalCorrelationKind
 inline constexpr std::uint32_t kCuptiFlushAll = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 enum : std::uint8_t { kCuptiToDevice = 1, kCuptiToHost = 2, kCuptiWithin = 8 };
+enum : std::uint32_t {  // CUpti_ActivitySynchronizationType
+  kCuptiOnEvent = 1,
+  kCuptiStreamWaits = 2,
+  kCuptiOnStream = 3,
+  kCuptiOnContext = 4,
+};
+enum : std::uint32_t {  // CUpti_ActivityOverheadKind
+  kCuptiCompiler = 1,
+  kCuptiFlush = 1u << 16,
+  kCuptiInstrumentation = 2u << 16,
+  kCuptiResource = 3u << 16,
+  kCuptiModuleLoading = 4u << 16,
+  kCuptiFunctionLoading = 5u << 16,
+  kCuptiCommandsFull = 6u << 16,
+  kCuptiBufferRequest = 7u << 16,
+  kCuptiManagedMemory = 8u << 16,
+};
+inline constexpr std::uint32_t kCuptiOverheadData = 26;  // from this version on an overhead may have data
 
 // The beginnings of the records.
 struct CuptiRecord {
@@ -51,6 +72,22 @@ struct CuptiMemsetRecord {
   std::uint64_t bytes, start, end;
   std::uint32_t device, context, stream, correlation;
 };
+struct CuptiCallRecord {  // of the driver or of the runtime
+  std::uint32_t kind, function;
+  std::uint64_t start, end;
+  std::uint32_t process, thread, correlation, result;
+};
+struct CuptiSynchronizationRecord {
+  std::uint32_t kind, type;
+  std::uint64_t start, end;
+  std::uint32_t correlation, context, stream, event;
+};
+struct CuptiOverheadRecord {
+  std::uint32_t kind, overheadKind, objectKind, objectId[3];
+  std::uint64_t start, end;
+  std::uint32_t correlation, reserved;
+  void* data;  // for the reader to free
+};
 struct CuptiExternalRecord {
   std::uint32_t kind, externalKind;
   std::uint64_t externalId;
@@ -65,6 +102,7 @@ using CuptiBufferCompleted = void (*)(CuContext context, std::uint32_t stream, s
 
 // One line per function: member, symbol, parameters.
 #define SS_CUPTI_FUNCTIONS(F)                                                                                            \
+  F(version, cuptiGetVersion, (std::uint32_t * version))                                                                 \
   F(timestamp, cuptiGetTimestamp, (std::uint64_t * ns))                                                                  \
   F(registerCallbacks, cuptiActivityRegisterCallbacks, (CuptiBufferRequested requested, CuptiBufferCompleted completed)) \
   F(enable, cuptiActivityEnable, (std::uint32_t kind))                                                                   \

@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20, kAlignment = 8;
 // External ids come with the records of the calls of the driver.
 constexpr std::uint32_t kKinds[] = {kCuptiKernel, kCuptiMemcpy, kCuptiMemset, kCuptiDriver, kCuptiExternalCorrelation};
+// A library calls the runtime.
+constexpr std::uint32_t kMoreKinds[] = {kCuptiRuntime, kCuptiSynchronization, kCuptiOverhead};
 
 // Whose records the buffers hold; CUPTI's functions take no pointer of ours.
 std::mutex& runningMutex() {
@@ -17,6 +19,21 @@ std::mutex& runningMutex() {
   return mutex;
 }
 CuptiActivity* running = nullptr;
+
+const char* spentOn(std::uint32_t overhead) {
+  switch (overhead) {
+    case kCuptiCompiler: return "compiling in the driver";
+    case kCuptiFlush: return "handing over records";
+    case kCuptiInstrumentation: return "making records";
+    case kCuptiResource: return "resources of the profiler";
+    case kCuptiModuleLoading: return "loading a module";
+    case kCuptiFunctionLoading: return "loading a kernel";
+    case kCuptiCommandsFull: return "a full buffer of commands";
+    case kCuptiBufferRequest: return "asking for a buffer of records";
+    case kCuptiManagedMemory: return "starting up managed memory";
+    default: return "something unknown";
+  }
+}
 
 }  // namespace
 
@@ -47,6 +64,14 @@ void CuptiActivity::read(std::uint8_t* buffer, std::size_t valid) {
     ran_.push_back({record.correlation, kind, static_cast<std::int64_t>(record.start), static_cast<std::int64_t>(record.end),
                     static_cast<std::int64_t>(bytes), shared, registers});
   };
+  const auto waited = [&](const CuptiSynchronizationRecord& record) {
+    const bool streamWaits = record.type == kCuptiStreamWaits, onStream = streamWaits || record.type == kCuptiOnStream;
+    ran(record, streamWaits ? ActivityKind::kStreamWait : ActivityKind::kHostWait, 0, 0, 0);
+    ran_.back().what = record.type == kCuptiOnStream    ? "a stream"
+                       : record.type == kCuptiOnContext ? "all streams"
+                                                        : "an event";
+    ran_.back().onStream = onStream;
+  };
   CuptiRecord* record = nullptr;
   while (cupti_.nextRecord(buffer, valid, &record) == 0) {
     if (record->kind == kCuptiKernel) {
@@ -61,6 +86,19 @@ void CuptiActivity::read(std::uint8_t* buffer, std::size_t valid) {
     } else if (record->kind == kCuptiMemset) {
       const auto& fill = *reinterpret_cast<const CuptiMemsetRecord*>(record);
       ran(fill, ActivityKind::kFill, fill.bytes, 0, 0);
+    } else if (record->kind == kCuptiDriver || record->kind == kCuptiRuntime) {
+      const auto& call = *reinterpret_cast<const CuptiCallRecord*>(record);
+      if (call.start != 0)
+        calls_[call.correlation] = {static_cast<std::int64_t>(call.start), static_cast<std::int64_t>(call.end)};
+    } else if (record->kind == kCuptiSynchronization) {
+      const auto& wait = *reinterpret_cast<const CuptiSynchronizationRecord*>(record);
+      if (wait.start != 0) waited(wait);
+    } else if (record->kind == kCuptiOverhead) {
+      const auto& overhead = *reinterpret_cast<const CuptiOverheadRecord*>(record);
+      if (overhead.overheadKind == kCuptiCommandsFull && version_ >= kCuptiOverheadData) std::free(overhead.data);
+      if (overhead.start == 0) continue;
+      ran_.push_back({0, ActivityKind::kOverhead, static_cast<std::int64_t>(overhead.start),
+                      static_cast<std::int64_t>(overhead.end), 0, 0, 0, spentOn(overhead.overheadKind), false});
     } else if (record->kind == kCuptiExternalCorrelation) {
       const auto& external = *reinterpret_cast<const CuptiExternalRecord*>(record);
       if (external.externalKind == kCuptiCustom0) numbers_[external.correlation] = external.externalId;
@@ -86,20 +124,25 @@ bool CuptiActivity::start(CuStream) {
   work_.clear();
   ran_.clear();
   numbers_.clear();
+  calls_.clear();
   dropped_ = 0;
   activity_ = {};
+  if (cupti_.version(&version_) != 0) version_ = 0;
   on_ = cupti_.registerCallbacks(bufferRequested, bufferCompleted) == 0 && readClock() &&
         std::ranges::all_of(kKinds, [&](std::uint32_t kind) { return cupti_.enable(kind) == 0; });
   if (!on_) {
     on_ = true;  // for stop()
     stop();
+    return false;
   }
-  return on_;
+  for (const std::uint32_t kind : kMoreKinds) cupti_.enable(kind);
+  return true;
 }
 
 void CuptiActivity::stop() {
   if (!std::exchange(on_, false)) return;
   for (const std::uint32_t kind : kKinds) cupti_.disable(kind);
+  for (const std::uint32_t kind : kMoreKinds) cupti_.disable(kind);
   cupti_.flushAll(kCuptiFlushAll);
   const std::lock_guard lock(runningMutex());
   if (running == this) running = nullptr;
@@ -107,7 +150,7 @@ void CuptiActivity::stop() {
 
 void CuptiActivity::begin(CuStream, StreamId id, const Work& what) {
   open_ = false;
-  if (!on_ || activityId == 0) return;
+  if (!on_ || (activityId == 0 && isWork(what.kind))) return;
   ActivityRecord record;
   record.id = activityId;
   record.stream = id;
@@ -126,6 +169,32 @@ void CuptiActivity::end(CuStream) {
   cupti_.popExternal(kCuptiCustom0, &last);
 }
 
+// `number`: 0: nobody's.
+ActivityRecord CuptiActivity::recordOf(const Ran& ran, std::size_t number) {
+  ActivityRecord record = number > 0 ? work_[number - 1] : ActivityRecord{.stream = kNoStream};
+  record.kind = ran.kind;
+  record.begin = ran.begin;
+  record.end = ran.end;
+  record.correlation = ran.correlation;
+  record.what = ran.what;
+  if (const auto call = calls_.find(ran.correlation); ran.correlation != 0 && call != calls_.end()) {
+    record.called = call->second.begin;
+    record.returned = call->second.end;
+    record.callsByDevice = true;
+  }
+  if (ran.kind != ActivityKind::kKernel) {
+    record.bytes = ran.bytes;
+    record.kernel = -1;
+    if (!ran.onStream) record.stream = kNoStream;
+  } else if (record.kernel >= 0) {
+    ActivityKernel kernel = activity_.kernels[static_cast<std::size_t>(record.kernel)];
+    kernel.registers = ran.registers;
+    kernel.sharedBytes = ran.shared;
+    record.kernel = numberOf(activity_, kernel);
+  }
+  return record;
+}
+
 Activity CuptiActivity::take(CuStream) {
   if (!on_) return {};
   readClock();
@@ -133,24 +202,10 @@ Activity CuptiActivity::take(CuStream) {
   std::vector<bool> told(work_.size());
   for (const Ran& ran : ran_) {
     const auto number = numbers_.find(ran.correlation);
-    if (number == numbers_.end() || number->second == 0 || number->second > work_.size()) continue;
-    const auto at = static_cast<std::size_t>(number->second - 1);
-    ActivityRecord record = work_[at];
-    told[at] = true;
-    record.kind = ran.kind;
-    record.begin = ran.begin;
-    record.end = ran.end;
-    record.correlation = ran.correlation;
-    if (ran.kind != ActivityKind::kKernel) {
-      record.bytes = ran.bytes;
-      record.kernel = -1;
-    } else if (record.kernel >= 0) {
-      ActivityKernel kernel = activity_.kernels[static_cast<std::size_t>(record.kernel)];
-      kernel.registers = ran.registers;
-      kernel.sharedBytes = ran.shared;
-      record.kernel = numberOf(activity_, kernel);
-    }
-    activity_.records.push_back(record);
+    const bool known = number != numbers_.end() && number->second > 0 && number->second <= work_.size();
+    if (!known && isWork(ran.kind)) continue;
+    if (known && isWork(ran.kind)) told[number->second - 1] = true;
+    activity_.records.push_back(recordOf(ran, known ? number->second : 0));
   }
   // Of a kernel there is one record; a copy within the host has none.
   for (std::size_t i = 0; i < work_.size(); ++i)

@@ -55,7 +55,7 @@ bool EventTimes::start(CuStream stream) {
 
 void EventTimes::begin(CuStream stream, StreamId id, const Work& what) {
   open_ = false;
-  if (!on_ || activityId == 0) return;
+  if (!on_ || activityId == 0 || !isWork(what.kind)) return;
   Timed work{{}, nextEvent(), nextEvent(), false};
   ActivityRecord& record = work.record;
   record.id = activityId;

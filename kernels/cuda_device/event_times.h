@@ -1,4 +1,5 @@
-// The rung "events": timing events around every kernel, copy and fill. It needs no rights and no library beside the driver.
+// The rung "events": timing events around every kernel, copy and fill; waits it leaves out. It needs no rights and no
+// library beside the driver.
 // Its clock counts from an event that is recorded when recording begins. An event tells times to half a microsecond, and
 // recording two of them takes a few microseconds of the stream. An error of the driver ends recording: what is missing then
 // counts as lost.

@@ -1,7 +1,7 @@
 // What makes the records of a GPU (kernels/activity.h): one rung of the ladder each.
 //
 // Calls come with the context current and in the thread that puts the work on a stream. `begin` and `end` stand around the
-// calls of the driver for one copy, fill or kernel; work without activityId is not recorded.
+// calls of the driver for one copy, fill, kernel or wait; work without activityId is not recorded.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace stepscope::cuda {
 
 class Recording {
  public:
-  // What is put on a stream.
+  // What is put on a stream, or waited for.
   struct Work {
     ActivityKind kind = ActivityKind::kKernel;
     std::int64_t bytes = 0;
@@ -25,6 +25,7 @@ class Recording {
   // When the streams have been waited for.
   virtual Activity take(CuStream clock) = 0;
   virtual std::int64_t lost() const = 0;
+  // `stream`: null where the host waits for an event, `id` then is kNoStream.
   virtual void begin(CuStream stream, StreamId id, const Work& work) = 0;
   virtual void end(CuStream stream) = 0;
 };

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::int64_t kMostOffset = std::int64_t{1} << 50;  // about two weeks
 constexpr int kMostSkew = 200;                               // parts of a million, either way
+constexpr std::size_t kBufferRecords = 64;
 
 std::uint64_t mixed(std::uint64_t word) {
   word += 0x9E3779B97F4A7C15ull;
@@ -33,26 +34,46 @@ ClockPair ActivityLog::pair() const {
 
 void ActivityLog::start() {
   activity_ = {};
+  buffer_.clear();
   activity_.clocks.push_back(pair());
   on_ = true;
 }
 
 void ActivityLog::add(ActivityRecord record, const ActivityKernel* kernel) {
-  if (!on_) return;
-  if (dropEach_ > 0 && ++seen_ % dropEach_ == 0) {
-    ++activity_.lost;
-    ++lost_;
-    return;
-  }
+  if (!on_ || drops()) return;
   if (kernel) {
     const auto found = std::ranges::find(activity_.kernels, *kernel);
     record.kernel = static_cast<std::int32_t>(found - activity_.kernels.begin());
     if (found == activity_.kernels.end()) activity_.kernels.push_back(*kernel);
   }
-  // Somewhere among the others: nothing may depend on their order.
+  buffer_.push_back(record);
+  if (buffer_.size() == kBufferRecords) handOver();
+}
+
+bool ActivityLog::drops() {
+  if (dropEach_ == 0 || ++seen_ % dropEach_ != 0) return false;
+  ++activity_.lost;
+  ++lost_;
+  return true;
+}
+
+// Somewhere among the others: nothing may depend on their order.
+void ActivityLog::keep(const ActivityRecord& record) {
   auto& records = activity_.records;
   records.push_back(record);
   std::swap(records.back(), records[mixed(++random_) % records.size()]);
+}
+
+void ActivityLog::handOver() {
+  ActivityRecord overhead;
+  overhead.kind = ActivityKind::kOverhead;
+  overhead.stream = kNoStream;
+  overhead.what = "handing over records";
+  overhead.begin = now();
+  for (const ActivityRecord& record : buffer_) keep(record);
+  buffer_.clear();
+  overhead.end = now();
+  if (!drops()) keep(overhead);
 }
 
 double occupancyOf(int threads, std::int64_t sharedBytes) {
@@ -64,6 +85,7 @@ double occupancyOf(int threads, std::int64_t sharedBytes) {
 }
 
 Activity ActivityLog::take() {
+  if (!buffer_.empty()) handOver();
   activity_.clocks.push_back(pair());
   on_ = false;
   return std::exchange(activity_, {});

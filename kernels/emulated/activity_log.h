@@ -1,9 +1,11 @@
-// The records of what ran on the streams of an emulated device (kernels/activity.h), made hard to read as those of a GPU
-// are: by a clock with another beginning and another rate, in an order that the seed chooses, and not all of them where the
-// name of the device orders it.
+// The records of what ran on the streams of an emulated device and of waits (kernels/activity.h), made hard to read as those
+// of a GPU are: by a clock with another beginning and another rate, in an order that the seed chooses, and not all of them
+// where the name of the device orders it. They lie in a buffer until it is full; handing it over is overhead, with a record
+// of its own.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/activity.h"
 
@@ -21,19 +23,23 @@ class ActivityLog {
 
   // The device's clock now.
   std::int64_t now() const;
-  // A record of the kernel, null for copies and fills.
+  // A record of the kernel, null for everything else.
   void add(ActivityRecord record, const ActivityKernel* kernel);
-  // Of the next call that puts work on a stream.
+  // Of the next call that puts work on a stream, or waits.
   std::uint64_t nextCorrelation() { return ++correlation_; }
 
  private:
   ClockPair pair() const;
+  bool drops();
+  void keep(const ActivityRecord& record);
+  void handOver();
 
   const std::int64_t dropEach_, offset_;
   const double rate_;
   std::uint64_t random_, correlation_ = 0;
   std::int64_t seen_ = 0, lost_ = 0;
   bool on_ = false;
+  std::vector<ActivityRecord> buffer_;
   Activity activity_;
 };
 

@@ -144,7 +144,9 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
       recording_->recorded.push_back({Recorded::Kind::kWaits, stream, {}, {}, records});
       return {};
     }
+    const ActivityRecord waiting = waitOf(ActivityKind::kStreamWait, "an event", stream);
     await(stream, records);
+    waited(waiting);
     return {};
   }
   Result<bool> reached(const DeviceEvent& event) const override {
@@ -155,13 +157,15 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
     const std::lock_guard lock(mutex_);
     SS_TRY(notRecording("a wait of the host"));
     const Records& own = recordsOf(event);
+    const ActivityRecord waiting = waitOf(ActivityKind::kHostWait, "an event");
     runUntil([&] { return own.reached >= own.recorded; });
+    waited(waiting);
     return answer();
   }
   Status synchronise() override {
     const std::lock_guard lock(mutex_);
     SS_TRY(notRecording("a wait of the host"));
-    runUntil([] { return false; });
+    finish();
     return answer();
   }
 
@@ -272,10 +276,32 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
   }
   std::deque<Command>& queue(StreamId stream) { return streams_[static_cast<std::size_t>(stream)]; }
 
+  // A wait that begins now, and its end.
+  ActivityRecord waitOf(ActivityKind kind, const char* what, StreamId stream = kNoStream) {
+    ActivityRecord record = recordOf(kind);
+    record.stream = stream;
+    record.what = what;
+    record.begin = record.called = log_.now();
+    record.callsByDevice = true;
+    return record;
+  }
+  void waited(ActivityRecord record) {
+    record.end = record.returned = log_.now();
+    record.correlation = log_.nextCorrelation();
+    log_.add(record, nullptr);
+  }
+  // Waits for all streams.
+  void finish() {
+    const ActivityRecord waiting = waitOf(ActivityKind::kHostWait, "all streams");
+    runUntil([] { return false; });
+    waited(waiting);
+  }
+
   // `kernel`: empty for copies and fills.
   Status put(StreamId stream, std::function<Status()> work, ActivityRecord record, const std::string& kernel = {}) {
-    record.called = hostClock();
     const std::lock_guard lock(mutex_);
+    record.called = log_.now();
+    record.callsByDevice = true;
     SS_TRY(alive());
     SS_TRY(hasStream(stream));
     if (recording_) {
@@ -284,7 +310,7 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
     }
     record.stream = stream;
     if (record.id != 0) record.correlation = log_.nextCorrelation();
-    record.returned = hostClock();
+    record.returned = log_.now();
     queue(stream).push_back({std::move(work), nullptr, 0, record});
     return ranEagerly();
   }
@@ -378,7 +404,7 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
 
   void free(std::byte* data, std::int64_t) noexcept override {
     const std::lock_guard lock(mutex_);
-    runUntil([] { return false; });  // as cudaFree does
+    finish();  // as cudaFree does
     regions_.free(data);
   }
 

@@ -1,12 +1,13 @@
 #include "storage/report/trace_device.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepscope::storage {
 namespace {
 
-constexpr int kHostThread = 1, kFirstStream = 2;  // rows of the trace
-constexpr int kWarp = 32, kMostWarps = 64;        // of a multiprocessor, as Kineto counts them
+constexpr int kHostThread = 1, kFirstStream = 2, kWaits = 1001, kOverhead = 1002;  // rows of the trace
+constexpr int kWarp = 32, kMostWarps = 64;  // of a multiprocessor, as Kineto counts them
 
 const char* callOf(const snapshot::DeviceRecord& record) {
   switch (record.kind()) {
@@ -25,13 +26,43 @@ const char* copyOf(const snapshot::DeviceRecord& record) {
   }
 }
 
+bool isWork(const snapshot::DeviceRecord& record) { return record.kind() < snapshot::DeviceRecord::STREAM_WAIT; }
+
+// As Kineto calls it.
+std::string waitOf(const snapshot::DeviceRecord& record) {
+  if (record.kind() == snapshot::DeviceRecord::STREAM_WAIT) return "Stream Wait Event";
+  if (record.what() == "an event") return "Event Sync";
+  return record.what() == "a stream" ? "Stream Sync" : "Context Sync";
+}
+
 std::int64_t duration(std::int64_t begin, std::int64_t end) { return end > begin ? end - begin : 0; }
 
 }  // namespace
 
 DeviceTracer::DeviceTracer(const snapshot::DeviceWork& work, std::int64_t& correlation, TraceWriter& trace)
     : work_(work), correlation_(correlation), trace_(trace) {
-  for (const snapshot::DeviceRecord& record : work.records()) byInstruction_[record.instruction()].push_back(&record);
+  for (const snapshot::DeviceRecord& record : work.records())
+    if (isWork(record)) byInstruction_[record.instruction()].push_back(&record);
+}
+
+void DeviceTracer::writeBeside() const {
+  for (const snapshot::DeviceRecord& record : work_.records()) {
+    if (isWork(record)) continue;
+    const bool overhead = record.kind() == snapshot::DeviceRecord::OVERHEAD;
+    std::string arguments = fmt::format(R"("what": {})", quoted(record.what()));
+    if (record.instruction() >= 0) arguments += fmt::format(R"(, "instruction": {})", record.instruction());
+    if (record.stream() >= 0) arguments += fmt::format(R"(, "of stream": {})", record.stream());
+    trace_.complete(overhead ? "overhead" : "cuda_sync", overhead ? record.what() : waitOf(record),
+                    overhead ? kOverhead : kWaits, record.begin_ns(), duration(record.begin_ns(), record.end_ns()),
+                    arguments);
+  }
+}
+
+void DeviceTracer::nameRows(TraceWriter& trace) {
+  for (const auto& [row, name] : {std::pair(kWaits, "waits"), std::pair(kOverhead, "overhead")}) {
+    trace.metadata("thread_name", row, fmt::format(R"("name": "{}")", name));
+    trace.metadata("thread_sort_index", row, fmt::format(R"("sort_index": {})", row));
+  }
 }
 
 std::pair<std::int64_t, std::int64_t> DeviceTracer::calls(int instruction) const {

@@ -87,6 +87,7 @@ class StepTracer {
     writePhases(spans, known);
     std::unordered_map<int, const Span*> firstOf;
     const DeviceTracer device(work, correlation_, trace_);
+    device.writeBeside();
     for (const Span& span : spans) {
       const int forwardNode = forwardOf(span);
       writeSpan(span, known ? find(span) : nullptr, forwardNode, device);
@@ -271,6 +272,7 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   if (const std::string mark = weightsMark(data.run.weights); !mark.empty())
     trace.metadata("process_labels", 0, fmt::format(R"("labels": {})", quoted("weights: " + mark)));
   trace.metadata("process_sort_index", 0, R"("sort_index": 0)");
+  if (hasStreams(data)) DeviceTracer::nameRows(trace);
   trace.metadata("thread_name", kStartUpThread, R"("name": "start-up")");
   trace.metadata("thread_sort_index", kStartUpThread, R"("sort_index": 0)");
   for (int t = 0; t < threads; ++t) {

@@ -70,10 +70,10 @@ std::vector<Case> cases(std::int64_t bytes) {
 // The sum of the records' times of one call, or nothing where records are missing.
 std::optional<std::int64_t> busyNs(ActivitySource& source) {
   const Activity activity = source.takeActivity();
-  if (activity.lost > 0 || activity.records.empty()) return std::nullopt;
+  if (activity.lost > 0) return std::nullopt;
   std::int64_t sum = 0;
-  for (const ActivityRecord& record : activity.records) sum += record.end - record.begin;
-  return sum;
+  for (const ActivityRecord& record : activity.records) sum += isWork(record.kind) ? record.end - record.begin : 0;
+  return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
 template <typename Put>

@@ -64,6 +64,13 @@ def check(events):
     for event in kernels:
         expect(event["args"]["block"][0] > 0 and event["args"]["grid"][0] > 0, f"the shape of the launch: {event}")
         expect(0 < event["args"]["est. achieved occupancy %"] <= 100, f"an occupancy: {event}")
+    waits, overheads = ([e for e in events if e.get("cat") == cat] for cat in ("cuda_sync", "overhead"))
+    expect({"Stream Wait Event", "Context Sync"} <= {e["name"] for e in waits}, f"waits of streams and of the host, found {waits[:3]}")
+    expect(overheads, "overhead of recording")
+    for row, beside in (("waits", waits), ("overhead", overheads)):
+        for event in beside:
+            expect(names[event["tid"]] == row and "stream" not in event["args"], f"the row {row}, no stream: {event}")
+            expect(any(s["ts"] - 100 <= event["ts"] and event["ts"] + event["dur"] <= s["ts"] + s["dur"] + 100 for s in steps), f"a time within a step: {event}")
     for tid in {e["tid"] for e in kernels}:
         row = sorted((e["ts"], e["ts"] + e["dur"]) for e in kernels + copies if e["tid"] == tid)
         expect(all(a[1] <= b[0] + 1 for a, b in zip(row, row[1:])), "no two kernels of a stream at once")
@@ -84,6 +91,10 @@ def main():
         launches = len([e for e in content["traceEvents"] if e.get("cat") == "kernel"])
         expect(sums == [str(launches), "1", "1", "1"], f"{launches} launches with time, delay and occupancy, found {sums}")
         check(content["traceEvents"])
+        categories = [e.get("cat") for e in content["traceEvents"]]
+        counts = run(stepscope, "sql", project, "SELECT sum(kind IN ('stream wait', 'host wait')), sum(kind = 'overhead'), sum(kind = 'kernel') FROM device_records").split()[-3:]
+        wanted = [str(categories.count(cat)) for cat in ("cuda_sync", "overhead", "kernel")]
+        expect(counts == wanted, f"{wanted} waits, overheads and kernels in the project, found {counts}")
         _, lost = trace_of(stepscope, model, folder, "emulated:seed=31,drop-records=4")
         expect(len(lost) == 1 and lost[0] > 10, f"one row of lost records, found {lost}")
 

@@ -83,6 +83,21 @@ static_assert(cuda::kCuOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY && cuda::kCuNotRe
 static_assert(cuda::kCuptiMemcpy == CUPTI_ACTIVITY_KIND_MEMCPY && cuda::kCuptiMemset == CUPTI_ACTIVITY_KIND_MEMSET);
 static_assert(cuda::kCuptiDriver == CUPTI_ACTIVITY_KIND_DRIVER);
 static_assert(cuda::kCuptiKernel == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+static_assert(cuda::kCuptiRuntime == CUPTI_ACTIVITY_KIND_RUNTIME && cuda::kCuptiOverhead == CUPTI_ACTIVITY_KIND_OVERHEAD &&
+              cuda::kCuptiSynchronization == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+static_assert(cuda::kCuptiOnEvent == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE &&
+              cuda::kCuptiStreamWaits == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT &&
+              cuda::kCuptiOnStream == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE &&
+              cuda::kCuptiOnContext == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
+static_assert(cuda::kCuptiCompiler == CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER &&
+              cuda::kCuptiFlush == CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH &&
+              cuda::kCuptiInstrumentation == CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION &&
+              cuda::kCuptiResource == CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE &&
+              cuda::kCuptiModuleLoading == CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING &&
+              cuda::kCuptiFunctionLoading == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING &&
+              cuda::kCuptiCommandsFull == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL &&
+              cuda::kCuptiBufferRequest == CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST &&
+              cuda::kCuptiManagedMemory == CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT);
 static_assert(cuda::kCuptiExternalCorrelation == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
 static_assert(cuda::kCuptiCustom0 == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0);
 static_assert(cuda::kCuptiFlushAll == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -107,6 +122,18 @@ SS_SAME_PLACE(cuda::CuptiMemsetRecord, bytes, CUpti_ActivityMemset4, bytes);
 SS_SAME_PLACE(cuda::CuptiMemsetRecord, start, CUpti_ActivityMemset4, start);
 SS_SAME_PLACE(cuda::CuptiMemsetRecord, end, CUpti_ActivityMemset4, end);
 SS_SAME_PLACE(cuda::CuptiMemsetRecord, correlation, CUpti_ActivityMemset4, correlationId);
+SS_SAME_PLACE(cuda::CuptiCallRecord, start, CUpti_ActivityAPI, start);
+SS_SAME_PLACE(cuda::CuptiCallRecord, end, CUpti_ActivityAPI, end);
+SS_SAME_PLACE(cuda::CuptiCallRecord, correlation, CUpti_ActivityAPI, correlationId);
+SS_SAME_PLACE(cuda::CuptiSynchronizationRecord, type, CUpti_ActivitySynchronization2, type);
+SS_SAME_PLACE(cuda::CuptiSynchronizationRecord, start, CUpti_ActivitySynchronization2, start);
+SS_SAME_PLACE(cuda::CuptiSynchronizationRecord, end, CUpti_ActivitySynchronization2, end);
+SS_SAME_PLACE(cuda::CuptiSynchronizationRecord, correlation, CUpti_ActivitySynchronization2, correlationId);
+SS_SAME_PLACE(cuda::CuptiSynchronizationRecord, stream, CUpti_ActivitySynchronization2, streamId);
+SS_SAME_PLACE(cuda::CuptiOverheadRecord, overheadKind, CUpti_ActivityOverhead3, overheadKind);
+SS_SAME_PLACE(cuda::CuptiOverheadRecord, start, CUpti_ActivityOverhead3, start);
+SS_SAME_PLACE(cuda::CuptiOverheadRecord, end, CUpti_ActivityOverhead3, end);
+SS_SAME_PLACE(cuda::CuptiOverheadRecord, data, CUpti_ActivityOverhead3, overheadData);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, externalKind, CUpti_ActivityExternalCorrelation, externalKind);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, externalId, CUpti_ActivityExternalCorrelation, externalId);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "storage/recorder.h"
 #include "storage/schema.h"
 #include "tests/storage/sample_run.h"
 
@@ -67,6 +68,57 @@ TEST_F(Sql, SpansOfSomeStepsAreReadWithoutThoseOfOthers) {
   ASSERT_TRUE(some) << some.error().message;
   EXPECT_EQ(std::get<std::int64_t>(some->rows[0][0]), 2 * testing::samplePlan({2, 0}).instructions_size());
   EXPECT_EQ(std::get<std::int64_t>(some->rows[0][1]), 2);
+}
+
+// What a device did, its waits and overhead among it; a step without a device has no rows.
+TEST_F(Sql, UnpacksWhatADeviceDidAsATable) {
+  using snapshot::DeviceRecord;
+  const testing::TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "p.stepscope").value()).value();
+  recorder->beginRun(testing::sampleRunInfo());
+  const snapshot::Plan plan = testing::samplePlan({2, 0});
+  recorder->plan(plan);
+  for (std::int64_t number = 0; number < 3; ++number) {
+    snapshot::StepRecord step = testing::sampleStep(plan, number);
+    if (number > 0) {
+      snapshot::DeviceWork& work = *step.mutable_device();
+      work.set_rung("activity");
+      work.add_kernels()->set_name("softmax");
+      for (int kind = DeviceRecord::KERNEL; kind <= DeviceRecord::OVERHEAD; ++kind) {
+        DeviceRecord& record = *work.add_records();
+        record.set_kind(static_cast<DeviceRecord::Kind>(kind));
+        const bool overhead = kind == DeviceRecord::OVERHEAD;
+        record.set_instruction(overhead ? -1 : 2);
+        record.set_stream(overhead || kind == DeviceRecord::HOST_WAIT ? -1 : 1);
+        record.set_kernel(kind == DeviceRecord::KERNEL ? 0 : -1);
+        if (kind >= DeviceRecord::STREAM_WAIT) record.set_what(overhead ? "handing over records" : "an event");
+        if (!overhead) record.set_called_ns(1000 * number);
+        record.set_begin_ns(1000 * number + kind);
+        record.set_end_ns(1000 * number + kind + 10);
+      }
+    }
+    recorder->step(step);
+  }
+  recorder->endRun(RunStatus::kFinished);
+  ASSERT_TRUE(recorder->close());
+  const Project project = Project::openReadOnly(folder / "p.stepscope").value();
+  const auto text = [&](const std::string& sql) {
+    const auto result = runSql(project, sql);
+    if (!result) return result.error().message;
+    std::string all;
+    for (const auto& row : result->rows) {
+      for (const SqlCell& cell : row) all += sqlCellText(cell) + ' ';
+      all += '|';
+    }
+    return all;
+  };
+  EXPECT_EQ(text("SELECT count(*), count(DISTINCT step_id), sum(ns) FROM device_records"), "16 2 160 |");
+  EXPECT_EQ(
+      text("SELECT kind, what, instruction, stream, called_ns, d.begin_ns FROM steps JOIN device_records d ON id = step_id "
+           "WHERE step = 2 AND kind IN ('kernel', 'fill', 'stream wait', 'host wait', 'overhead')"),
+      "kernel softmax 2 1 2000 2000 |fill  2 1 2000 2004 |stream wait an event 2 1 2000 2005 |host wait an event 2  2000 "
+      "2006 |overhead handing over records   "
+      " 2007 |");
 }
 
 TEST_F(Sql, DocumentsEveryTableAndColumn) {

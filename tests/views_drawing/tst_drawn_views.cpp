@@ -346,6 +346,63 @@ class DrawnViewsTest : public QObject {
     QVERIFY(canvas.grab().toImage() != before);
   }
 
+  // A row each; a wait stands there once, not in the row of calls too, and says who waited.
+  void timelineHasRowsOfWaitsAndOverhead() {
+    using snapshot::DeviceRecord;
+    Window w;
+    w.fill(2);
+    auto record = std::make_shared<snapshot::StepRecord>(*w.store.steps().back());
+    const snapshot::InstructionSpan& span = record->spans(0);
+    const std::int64_t length = record->ns() / 4;
+    const auto add = [&](DeviceRecord::Kind kind, int instruction, int stream, const char* what) {
+      DeviceRecord& made = *record->mutable_device()->add_records();
+      made.set_kind(kind);
+      made.set_kernel(-1);
+      made.set_instruction(instruction);
+      made.set_stream(stream);
+      made.set_what(what);
+      if (instruction >= 0) made.set_called_ns(span.begin_ns());
+      if (instruction >= 0) made.set_returned_ns(span.begin_ns() + length);
+      made.set_begin_ns(span.begin_ns() + 2 * length * (record->device().records_size() - 1) / 2);
+      made.set_end_ns(made.begin_ns() + length);
+    };
+    add(DeviceRecord::STREAM_WAIT, span.instruction(), 1, "an event");
+    add(DeviceRecord::HOST_WAIT, -1, -1, "all streams");
+    add(DeviceRecord::OVERHEAD, -1, -1, "loading a kernel");
+    const auto plain = TimelineModel::make({w.store.steps().back()}, w.store.plan(), w.store.graph());
+    const auto model = TimelineModel::make({record}, w.store.plan(), w.store.graph());
+    QCOMPARE(model->rows().size(), plain->rows().size() + 2);
+    QCOMPARE(model->waiting(), plain->waiting());
+    const auto rowOf = [&](TimelineRow::Kind kind) {
+      const auto found = std::ranges::find(model->rows(), kind, &TimelineRow::kind);
+      return found == model->rows().end() ? -1 : static_cast<int>(found - model->rows().begin());
+    };
+    const int waits = rowOf(TimelineRow::Kind::kWaits), overhead = rowOf(TimelineRow::Kind::kOverhead);
+    QVERIFY(waits >= 0 && overhead > waits);
+    QCOMPARE(model->rows()[static_cast<std::size_t>(waits)].slices.size(), std::size_t{2});
+    QCOMPARE(model->rows()[static_cast<std::size_t>(waits)].slices[1].instruction, -1);
+    QCOMPARE(model->workOf(span.instruction()), std::vector<int>{0});
+    struct Canvas : TimelineCanvas {
+      using TimelineCanvas::tipAt;
+    } canvas;
+    canvas.resize(1200, 700);
+    canvas.setModel(model);
+    canvas.fit();
+    canvas.setSelected(span.instruction(), {});
+    canvas.grab();
+    QStringList tips;
+    for (int y = 0; y < canvas.height(); y += 4)
+      for (int x = 0; x < canvas.width(); x += 4) {
+        int row = -1, slice = -1;
+        if (canvas.sliceAt(QPointF(x, y), &row, &slice) && (row == waits || row == overhead))
+          tips << canvas.tipAt(QPointF(x, y));
+      }
+    const QString all = tips.join('\n');
+    QVERIFY2(all.contains("a stream will wait for an event\nof instruction"), qPrintable(all));
+    QVERIFY2(all.contains("host waits for all streams\nof no instruction"), qPrintable(all));
+    QVERIFY2(all.contains("loading a kernel\noverhead of"), qPrintable(all));
+  }
+
   void timelineShowsTheWorkBesideTheWaiting() {
     constexpr std::int64_t kMinute = 60'000'000'000;
     Window w;

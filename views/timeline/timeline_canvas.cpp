@@ -20,6 +20,10 @@ QString workName(const TimelineWork& work) {
     case snapshot::DeviceRecord::COPY_OUT: return QStringLiteral("copy from the device");
     case snapshot::DeviceRecord::COPY_WITHIN: return QStringLiteral("copy within the device");
     case snapshot::DeviceRecord::FILL: return QStringLiteral("fill");
+    case snapshot::DeviceRecord::STREAM_WAIT: return QStringLiteral("a stream will wait for an event");
+    case snapshot::DeviceRecord::HOST_WAIT:
+      return QStringLiteral("host waits for %1").arg(format::visible(work.record.what()));
+    case snapshot::DeviceRecord::OVERHEAD: return format::visible(work.record.what());
     default: return work.kernel.name().empty() ? QStringLiteral("kernel") : format::visible(work.kernel.name());
   }
 }
@@ -167,13 +171,18 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
 
 QString TimelineCanvas::workTip(const TimelineWork& work) const {
   const snapshot::DeviceRecord& r = work.record;
-  QStringList lines{workName(work),
-                    QStringLiteral("of instruction %1  %2").arg(format::count(work.own), nameOf(work.step, work.own)),
-                    QStringLiteral("%1 on stream %2 (%3)")
-                        .arg(format::time(r.end_ns() - r.begin_ns()))
-                        .arg(r.stream())
-                        .arg(format::timeExact(r.end_ns() - r.begin_ns()))};
-  if (r.called_ns() > 0)
+  const std::int64_t ns = r.end_ns() - r.begin_ns();
+  QStringList lines{workName(work)};
+  if (work.own >= 0)
+    lines << QStringLiteral("of instruction %1  %2").arg(format::count(work.own), nameOf(work.step, work.own));
+  else
+    lines << (r.kind() == snapshot::DeviceRecord::OVERHEAD
+                  ? QStringLiteral("overhead of recording or of the driver, of no instruction")
+                  : QStringLiteral("of no instruction: for the end of the step, or for memory"));
+  lines << (r.stream() >= 0
+                ? QStringLiteral("%1 on stream %2 (%3)").arg(format::time(ns)).arg(r.stream()).arg(format::timeExact(ns))
+                : QStringLiteral("%1 (%2)").arg(format::time(ns), format::timeExact(ns)));
+  if (work.onStream() && r.called_ns() > 0)
     lines << QStringLiteral("called in %1, waited %2 from there to its begin")
                  .arg(format::time(r.returned_ns() - r.called_ns()), format::time(r.begin_ns() - r.returned_ns()));
   if (r.bytes() > 0) lines << format::bytesExact(r.bytes());
@@ -223,11 +232,14 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   p.setPen(t.text);
   using Kind = TimelineRow::Kind;
   p.drawText(QPointF(unit * 0.8, baseline), row.kind == Kind::kCalls         ? QStringLiteral("Calls")
+                                            : row.kind == Kind::kWaits       ? QStringLiteral("Waits")
                                             : row.kind == Kind::kStream      ? QStringLiteral("Device")
+                                            : row.kind == Kind::kOverhead    ? QStringLiteral("Overhead")
                                             : row.kind == Kind::kCollectives ? QStringLiteral("Collectives")
                                                                              : names::phase(row.phase));
   p.setPen(t.faint);
-  const int stream = row.kind == Kind::kStream ? row.thread : row.kind == Kind::kCalls ? -1 : row.thread - 1;
+  const bool ofHost = row.kind == Kind::kCalls || row.kind == Kind::kWaits || row.kind == Kind::kOverhead;
+  const int stream = row.kind == Kind::kStream ? row.thread : ofHost ? -1 : row.thread - 1;
   QString thread = stream < 0 ? QStringLiteral("main") : QStringLiteral("stream %1").arg(stream);
   if (model_->ranks() > 1) {
     thread =

@@ -177,7 +177,12 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
       if (made.end_ns() < made.begin_ns()) continue;
       const int work = static_cast<int>(model->work_.size());
       const snapshot::Instruction* in = plan ? plan->instruction(made.instruction()) : nullptr;
-      const std::uint8_t category = categoryOf(ran->graph.get(), in != nullptr ? in->node() : -1);
+      const bool waits =
+                     made.kind() == snapshot::DeviceRecord::STREAM_WAIT || made.kind() == snapshot::DeviceRecord::HOST_WAIT,
+                 overhead = made.kind() == snapshot::DeviceRecord::OVERHEAD;
+      if (waits) model->waitingCategory_ = categoryCalled("waiting");
+      const std::uint8_t category = waits ? static_cast<std::uint8_t>(model->waitingCategory_)
+                                          : categoryOf(ran->graph.get(), in != nullptr ? in->node() : -1);
       TimelineWork& of = model->work_.emplace_back();
       of.record = made;
       if (made.kernel() >= 0 && made.kernel() < device.kernels_size()) of.kernel = device.kernels(made.kernel());
@@ -189,9 +194,12 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
         entry.begin = std::min(entry.begin, begin);
         entry.end = std::max(entry.end, end);
       };
-      if (made.called_ns() > 0 && made.returned_ns() >= made.called_ns())
+      if (of.onStream() && made.called_ns() > 0 && made.returned_ns() >= made.called_ns())
         put(Kind::kCalls, 0, made.called_ns(), made.returned_ns());
-      put(Kind::kStream, made.stream(), made.begin_ns(), made.end_ns());
+      put(waits      ? Kind::kWaits
+          : overhead ? Kind::kOverhead
+                     : Kind::kStream,
+          of.onStream() ? made.stream() : 0, made.begin_ns(), made.end_ns());
     }
     model->begin_ = first ? entry.begin : std::min(model->begin_, entry.begin);
     model->end_ = first ? entry.end : std::max(model->end_, entry.end);
@@ -227,7 +235,8 @@ void TimelineModel::findWork() {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   std::int64_t busy = 0;
   for (const TimelineRow& row : rows_) {
-    if (row.kind == TimelineRow::Kind::kCollectives) continue;  // they wait for others
+    using Kind = TimelineRow::Kind;
+    if (row.kind == Kind::kCollectives || row.kind == Kind::kWaits || row.kind == Kind::kOverhead) continue;  // no work
     for (const TimelineSlice& s : row.slices) {
       if (present && steps_[static_cast<std::size_t>(s.step)].other) continue;
       spans.emplace_back(s.begin, s.end);

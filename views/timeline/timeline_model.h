@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Recorded spans as rows of slices, one row per thread and phase, with a mipmap so that a frame costs what is seen. What a
-// device recorded of itself has rows below: the calls that put work on its streams, and a row per stream. Of a run of
+// device recorded of itself has rows below: the calls that put work on its streams, waits, a row per stream, and what
+// recording took for itself. Of a run of
 // several processes every rank has rows, one below the other, the last of which are its collectives: first the waiting for
 // the others, then the moving of bytes.
 //
@@ -24,7 +25,7 @@ struct TimelineSlice {
   int instruction = -1;       // of the plan that is shown; -1: it has none that does the same
   int own = -1;               // of the plan that its step ran under
   int step = 0;               // index into steps()
-  int work = -1;              // index into work(): a call, or what it put on a stream; -1: none of it
+  int work = -1;              // index into work(): a call, what it put on a stream, a wait, overhead; -1: none of it
   int exchange = -1;          // index into exchanges(): waiting or moving of a collective; -1: none of it
   std::uint8_t category = 0;  // index into categories()
 };
@@ -36,7 +37,7 @@ struct SliceGroup {  // of a mipmap level
 };
 
 struct TimelineRow {
-  enum class Kind { kInstructions, kCalls, kStream, kCollectives };
+  enum class Kind { kInstructions, kCalls, kWaits, kStream, kOverhead, kCollectives };
   Kind kind = Kind::kInstructions;
   int rank = 0;
   int thread = 0;  // kStream: its number
@@ -62,10 +63,11 @@ struct RanStep {
   std::shared_ptr<const snapshot::StepRanks> ranks = nullptr;  // what other processes did; null: there are none
 };
 
-// A kernel, copy or fill with its call. Row and slice of each; -1: the call is not known.
+// A kernel, copy or fill with its call; a wait; overhead. Row and slice of each; -1: the call is not known, or has none.
 struct TimelineWork {
+  bool onStream() const { return record.kind() < snapshot::DeviceRecord::STREAM_WAIT; }
   snapshot::DeviceRecord record;
-  snapshot::DeviceKernel kernel;             // empty for a copy or fill
+  snapshot::DeviceKernel kernel;             // empty but for a kernel
   int step = 0, instruction = -1, own = -1;  // as those of a slice
   int callRow = -1, callSlice = -1, row = -1, slice = -1;
 };

@@ -45,6 +45,35 @@ TEST(ClockFit, OfOnePairIsTheOffsetAndOfNoneTheHost) {
   EXPECT_EQ(fitClocks({}).host(750), 750);
 }
 
+// Waits and overhead change no span. Calls of the device's clock get the host's, others have it; what no call asked for
+// comes last.
+TEST(DeviceTimes, WaitsAndOverheadAreOnTheHostsClockAndChangeNoSpan) {
+  std::vector<Span> spans{{3, 10, 11}};
+  Activity activity;
+  activity.clocks = {{0, 1000}, {1000, 2000}};
+  activity.records.resize(4);
+  activity.records[0] = {.begin = 900, .end = 950, .kind = ActivityKind::kOverhead};
+  activity.records[1] = {.begin = 600, .end = 700, .kind = ActivityKind::kOverhead};
+  activity.records[2] = {.id = 4,
+                         .begin = 10,
+                         .end = 500,
+                         .kind = ActivityKind::kHostWait,
+                         .correlation = 9,
+                         .called = 5,
+                         .returned = 505,
+                         .callsByDevice = true};
+  activity.records[3] = {.id = 4, .begin = 100, .end = 150, .correlation = 8, .called = 1090, .returned = 1095};
+  placeOnHostClock(activity, spans);
+  EXPECT_EQ(spans[0].begin, 1100);
+  EXPECT_EQ(spans[0].end, 1150);
+  EXPECT_EQ(activity.records[0].called, 1090);
+  EXPECT_EQ(activity.records[1].called, 1005);
+  EXPECT_EQ(activity.records[1].returned, 1505);
+  EXPECT_EQ(activity.records[1].begin, 1010);
+  EXPECT_EQ(activity.records[2].begin, 1600);
+  EXPECT_EQ(activity.records[3].begin, 1900);
+}
+
 // Two kernels of an instruction become one span; what has no record, and records of nobody, change nothing.
 TEST(DeviceTimes, GoToTheInstructionsThatPutTheWorkThere) {
   std::vector<Span> spans{{3, 10, 11}, {4, 11, 12}, {6, 12, 13}};

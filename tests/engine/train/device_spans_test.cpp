@@ -82,6 +82,7 @@ TEST(DeviceSpans, ComeWithTheCallsAndWhatKernelsTake) {
   std::int64_t before = 0;
   for (const auto& record : work.records()) {
     ++kinds[record.kind()];
+    if (record.kind() >= snapshot::DeviceRecord::STREAM_WAIT) continue;
     EXPECT_LE(before, record.called_ns()) << "in the order of the calls";
     before = record.called_ns();
     EXPECT_LE(record.called_ns(), record.returned_ns());
@@ -89,6 +90,7 @@ TEST(DeviceSpans, ComeWithTheCallsAndWhatKernelsTake) {
     EXPECT_LE(record.begin_ns(), record.end_ns());
     const auto& instruction = plan->instructions(record.instruction());
     EXPECT_EQ(record.stream(), instruction.stream());
+    EXPECT_EQ(record.what(), "");
     if (record.kind() != snapshot::DeviceRecord::KERNEL) {
       EXPECT_GT(record.bytes(), 0);
       continue;
@@ -107,6 +109,53 @@ TEST(DeviceSpans, ComeWithTheCallsAndWhatKernelsTake) {
   EXPECT_GT(kinds[snapshot::DeviceRecord::COPY_OUT], 0);
 }
 
+// A wait has the instruction that waited, or that somebody waited for; the wait for the end of the step is nobody's, and so
+// is what handing over the records took. They are by the clock of the host, and change no span. Records come in another
+// order with each seed.
+TEST(DeviceSpans, ComeWithWaitsAndOverhead) {
+  for (const char* device : {"emulated:seed=26", "emulated:seed=27"}) {
+    auto session = openSession(testing::digits(), {{"device", device}, {"record", "instructions"}});
+    ASSERT_TRUE(session && session->step());
+    const auto step = session->step();
+    ASSERT_TRUE(step.has_value());
+    const auto plan = session->planSnapshot();
+    int streams = 0, host = 0, ends = 0, overheads = 0;
+    constexpr std::int64_t kSlack = 50'000;
+    for (const auto& record : step->device().records()) {
+      if (record.kind() < snapshot::DeviceRecord::STREAM_WAIT) {
+        EXPECT_EQ(overheads, 0) << "what no call asked for comes last";
+        continue;
+      }
+      EXPECT_LE(record.begin_ns(), record.end_ns());
+      EXPECT_GE(record.begin_ns(), step->begin_ns() - kSlack) << device;
+      EXPECT_LE(record.end_ns(), step->begin_ns() + step->ns() + kSlack) << device;
+      EXPECT_NE(record.what(), "");
+      EXPECT_EQ(record.kernel(), -1);
+      if (record.kind() == snapshot::DeviceRecord::OVERHEAD) {
+        ++overheads;
+        EXPECT_EQ(record.instruction(), -1);
+      } else if (record.instruction() < 0) {
+        ++ends;
+        EXPECT_EQ(record.kind(), snapshot::DeviceRecord::HOST_WAIT);
+        EXPECT_EQ(record.what(), "all streams");
+      } else {
+        const auto& instruction = plan->instructions(record.instruction());
+        const bool onStream = record.kind() == snapshot::DeviceRecord::STREAM_WAIT;
+        ++(onStream ? streams : host);
+        EXPECT_EQ(record.stream(), onStream ? instruction.stream() : kNoStream);
+        // Somebody who looks at what an instruction has computed waits for everything.
+        if (!onStream && record.what() == "all streams") continue;
+        EXPECT_GT(instruction.waits_size(), 0) << record.instruction();
+        EXPECT_EQ(record.what(), "an event");
+      }
+    }
+    EXPECT_GT(streams, 0);
+    EXPECT_GT(host + ends, 0);
+    EXPECT_GE(ends, 1);
+    EXPECT_GE(overheads, 1);
+  }
+}
+
 TEST(DeviceSpans, CountTheRecordsThatWereLost) {
   const Times times = timesOf("emulated:seed=24,drop-records=3");
   EXPECT_GT(times.onDevice, 10);
@@ -117,6 +166,29 @@ TEST(DeviceSpans, CountTheRecordsThatWereLost) {
   const auto whole = findDevice("emulated:seed=21");
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(activityOf(**whole)->lostActivity(), 0);
+}
+
+// What instructions are compared with is what their device can do, not what the processor can.
+TEST(DeviceRoofs, AreThoseOfTheDevice) {
+  auto session = openSession(testing::digits(), {{"device", "emulated:seed=28"}, {"roofline", "on"}});
+  ASSERT_TRUE(session && session->step());
+  const auto plan = session->planSnapshot();
+  EXPECT_EQ(plan->peak().threads(), 0);
+  ASSERT_EQ(plan->peak().levels_size(), 1);
+  EXPECT_EQ(plan->peak().levels(0).name(), "memory");
+  auto onCpu = openSession(testing::digits(), {{"roofline", "on"}});
+  ASSERT_TRUE(onCpu && onCpu->step());
+  const auto other = onCpu->planSnapshot();
+  EXPECT_GT(other->peak().threads(), 0);
+  EXPECT_LT(plan->peak().operations_per_second(), other->peak().operations_per_second() / 10) << "fibres are slow";
+  EXPECT_LT(plan->peak().levels(0).bytes_per_second(),
+            other->peak().levels(other->peak().levels_size() - 1).bytes_per_second());
+  const auto roofs = [](const auto& of) {
+    double ns = 0;
+    for (const auto& instruction : of->instructions()) ns += instruction.roof().ns();
+    return ns;
+  };
+  EXPECT_GT(roofs(plan), 10 * roofs(other));
 }
 
 TEST(DeviceSpans, OfTheCpuAreThoseOfTheHost) {

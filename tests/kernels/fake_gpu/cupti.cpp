@@ -1,10 +1,13 @@
 // A CUPTI that makes its records of what the fake GPU does (observer.h). STEPSCOPE_FAKE_CUPTI orders faults: "refuse": no
-// kind can be enabled; "drop=N": every N-th record of a kernel is dropped and counted. Its clock is not the host's: it
-// counts from another moment, and runs 100 parts of a million faster.
+// kind can be enabled, "refuse=KIND": that one cannot; "unload": kernels are loaded again; "drop=N": every N-th record of a
+// kernel is dropped and counted. Its clock is not the host's: it counts from another moment, and runs 100 parts of a million
+// faster. Records are handed over from the last to the first; before the first one of a kernel is the overhead of loading
+// it, and one with data.
 #include "kernels/cuda_device/cupti.h"
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -31,6 +34,7 @@ struct State {
   CuptiBufferCompleted completed = nullptr;
   std::vector<std::vector<std::uint8_t>> records;
   std::size_t dropped = 0, kernels = 0;
+  std::set<std::string> loaded;  // kernels
 };
 State& state() {
   static auto* const state = new State();
@@ -55,17 +59,38 @@ void add(const Record& record) {
   state().records.push_back(std::move(bytes));
 }
 
-void called(std::uint32_t correlation) {
+void called(std::uint32_t correlation, std::int64_t begin, std::int64_t end) {
   const std::lock_guard lock(state().mutex);
+  add(CuptiCallRecord{kCuptiDriver, 0, timeOf(begin), timeOf(end), 0, 0, correlation, 0});
   // As CUPTI does: external ids come with the records of calls.
   if (!externals.empty() && state().enabled.contains(kCuptiDriver))
     add(CuptiExternalRecord{kCuptiExternalCorrelation, kCuptiCustom0, externals.back(), correlation, 0});
+}
+
+void waited(std::uint32_t correlation, fake::Waited what, std::int64_t begin, std::int64_t end) {
+  constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  const std::lock_guard lock(state().mutex);
+  const bool onStream = what != fake::Waited::kForEvent;
+  const std::uint32_t type = what == fake::Waited::kForEvent         ? kCuptiOnEvent
+                             : what == fake::Waited::kStreamForEvent ? kCuptiStreamWaits
+                                                                     : kCuptiOnStream;
+  add(CuptiSynchronizationRecord{kCuptiSynchronization, type, timeOf(begin), timeOf(end), correlation, 1,
+                                 onStream ? 7 : kNone, what == fake::Waited::kForStream ? kNone : 3});
+}
+
+CuptiOverheadRecord overheadOf(std::uint32_t kind, std::uint64_t begin, std::uint64_t end, void* data = nullptr) {
+  return {kCuptiOverhead, kind, 1, {}, begin, end, 0, 0, data};
 }
 
 void ran(std::uint32_t correlation, const fake::Work& work, std::int64_t begin, std::int64_t end) {
   const std::lock_guard lock(state().mutex);
   const std::uint64_t from = timeOf(begin), to = timeOf(end);
   if (work.kind == fake::Seen::kKernel) {
+    if (state().loaded.insert(work.name).second) {
+      add(overheadOf(kCuptiFunctionLoading, from - 2000, from - 1000));
+      if (state().enabled.contains(kCuptiOverhead))
+        add(overheadOf(kCuptiCommandsFull, from - 900, from - 800, std::malloc(12)));
+    }
     ++state().kernels;
     const std::size_t drop = orders().starts_with("drop=") ? std::stoul(orders().substr(5)) : 0;
     if (drop > 0 && state().kernels % drop == 0) {
@@ -93,7 +118,7 @@ void ran(std::uint32_t correlation, const fake::Work& work, std::int64_t begin, 
   }
 }
 
-constexpr fake::Observer kObserver{called, ran};
+constexpr fake::Observer kObserver{called, waited, ran};
 
 void observe(const fake::Observer* observer) {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -104,6 +129,10 @@ void observe(const fake::Observer* observer) {
 
 extern "C" {
 
+CuptiResult cuptiGetVersion(std::uint32_t* version) {
+  *version = 130'000;
+  return 0;
+}
 CuptiResult cuptiGetTimestamp(std::uint64_t* ns) {
   *ns = timeOf(now());
   return 0;
@@ -114,9 +143,10 @@ CuptiResult cuptiActivityRegisterCallbacks(CuptiBufferRequested requested, Cupti
   return 0;
 }
 CuptiResult cuptiActivityEnable(std::uint32_t kind) {
-  if (orders() == "refuse") return kFailed;
+  if (orders() == "refuse" || orders() == "refuse=" + std::to_string(kind)) return kFailed;
   observe(&kObserver);
   const std::lock_guard lock(state().mutex);
+  if (orders() == "unload") state().loaded.clear();
   state().enabled.insert(kind);
   return 0;
 }
@@ -158,6 +188,7 @@ CuptiResult cuptiActivityFlushAll(std::uint32_t) {
     const std::lock_guard lock(state().mutex);
     records.swap(state().records);
   }
+  std::ranges::reverse(records);
   std::uint8_t* buffer = nullptr;
   std::size_t bytes = 0, most = 0, used = 0;
   const auto complete = [&] {

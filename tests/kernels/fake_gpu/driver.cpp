@@ -311,11 +311,12 @@ CuResult cuStreamDestroy_v2(CuStream stream) {
 CuResult cuStreamSynchronize(CuStream stream) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
     if (stream->capture) return stream->capture->wrong = kCuCaptureUnsupported;
-    return gpu.runUntil([&] { return stream->commands.empty(); });
+    return gpu.observed(fake::Waited::kForStream, [&] { return gpu.runUntil([&] { return stream->commands.empty(); }); });
   });
 }
 CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned) {
-  return withGpu([&](fake::Gpu& gpu) { return gpu.wait(stream, *event); });
+  return withGpu(
+      [&](fake::Gpu& gpu) { return gpu.observed(fake::Waited::kStreamForEvent, [&] { return gpu.wait(stream, *event); }); });
 }
 CuResult cuStreamBeginCapture_v2(CuStream stream, int mode) {
   return withGpu([&](fake::Gpu& gpu) { return mode == kCuCaptureThreadLocal ? gpu.beginCapture(stream) : kInvalidValue; });
@@ -379,8 +380,10 @@ CuResult cuEventQuery(CuEvent event) {
   return withGpu([&](fake::Gpu&) { return event->records->reached < event->records->recorded ? kCuNotReady : kCuSuccess; });
 }
 CuResult cuEventSynchronize(CuEvent event) {
-  return withGpu(
-      [&](fake::Gpu& gpu) { return gpu.runUntil([&] { return event->records->reached >= event->records->recorded; }); });
+  return withGpu([&](fake::Gpu& gpu) {
+    return gpu.observed(fake::Waited::kForEvent,
+                        [&] { return gpu.runUntil([&] { return event->records->reached >= event->records->recorded; }); });
+  });
 }
 
 }  // extern "C"

@@ -19,6 +19,14 @@ using namespace cuda;
 
 thread_local const void* currentContext = nullptr;
 
+namespace {
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
 // Never destroyed, as everything here: programs let go of devices when they end.
 Gpu& gpu() {
   static Gpu* const gpu = new Gpu();
@@ -79,17 +87,26 @@ void Gpu::put(CuStreamState* stream, std::function<CuResult()> work) {
 void Gpu::put(CuStreamState* stream, std::function<CuResult()> work, const Work& seen) {
   if (stream->capture) return add(stream, {std::move(work), {}, seen.kind == Seen::kKernel});
   if (!observer) return put(stream, std::move(work));
-  const auto now = [] {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
   const std::uint32_t correlation = ++correlation_;
-  observer->called(correlation);
-  put(stream, [this, now, seen, correlation, work = std::move(work)]() -> CuResult {
+  const std::int64_t called = now();
+  put(stream, [this, seen, correlation, work = std::move(work)]() -> CuResult {
     const std::int64_t begin = now();
     const CuResult result = work();
     if (observer) observer->ran(correlation, seen, begin, now());
     return result;
   });
+  observer->called(correlation, called, now());
+}
+
+CuResult Gpu::observed(Waited what, const std::function<CuResult()>& call) {
+  const std::uint32_t correlation = ++correlation_;
+  const std::int64_t begin = now();
+  const CuResult result = call();
+  if (!observer) return result;
+  const std::int64_t end = now();
+  observer->called(correlation, begin, end);
+  observer->waited(correlation, what, begin, end);
+  return result;
 }
 
 CuResult Gpu::wait(CuStreamState* stream, const CuEventState& event) {

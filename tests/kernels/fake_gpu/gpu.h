@@ -94,6 +94,8 @@ class Gpu {
   /// The same for work that an observer is told of.
   void put(cuda::CuStreamState* stream, std::function<CuResult()> work, const Work& seen);
   const Observer* observer = nullptr;
+  /// A call that waits, and tells the observer.
+  CuResult observed(Waited what, const std::function<CuResult()>& call);
   CuResult wait(cuda::CuStreamState* stream, const cuda::CuEventState& event);
   CuResult record(cuda::CuStreamState* stream, cuda::CuEventState& event);
   CuResult beginCapture(cuda::CuStreamState* stream);

@@ -17,10 +17,15 @@ struct Work {
   const char* name = "";
 };
 
+enum class Waited : std::uint32_t { kForEvent, kStreamForEvent, kForStream };
+
+/// Times are nanoseconds of the steady clock.
 struct Observer {
-  /// In the thread that makes a call of the driver which puts work on a stream.
-  void (*called)(std::uint32_t correlation);
-  /// When that work has run; nanoseconds of the steady clock.
+  /// In the thread that makes a call of the driver which puts work on a stream, or waits.
+  void (*called)(std::uint32_t correlation, std::int64_t begin, std::int64_t end);
+  /// Behind that for a wait.
+  void (*waited)(std::uint32_t correlation, Waited what, std::int64_t begin, std::int64_t end);
+  /// When that work has run.
   void (*ran)(std::uint32_t correlation, const Work& work, std::int64_t begin, std::int64_t end);
 };
 
