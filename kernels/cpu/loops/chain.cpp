@@ -118,7 +118,7 @@ Status Chain::place(const KernelSpec& spec, const OperandSpec& whole) {
       const std::int64_t own = std::max(run.row, run.column);
       input.form = own == 0 || (inner_ != 0 && own != inner_) ? Form::kWalked : run.row != 0 ? Form::kRow : Form::kColumn;
       if (input.form == Form::kWalked)
-        input.walk = walkOf(StridedView::whole(operand.dims), y);
+        input.walk = std::make_unique<const ChainWalk>(walkOf(StridedView::whole(operand.dims), y));
       else
         inner_ = own;
     }
@@ -135,27 +135,31 @@ Status Chain::placeView(const KernelSpec& spec, const StridedView& view, const D
     return {};
   }
   input.form = Form::kWalked;
-  input.walk = walkOf(view, y);
-  if (input.walk.extents.empty()) input.walk.extents = {1}, input.walk.strides = {0};
+  ChainWalk walk = walkOf(view, y);
+  if (walk.extents.empty()) walk.extents = {1}, walk.strides = {0};
+  input.walk = std::make_unique<const ChainWalk>(std::move(walk));
   return {};
 }
 
 // Blocks of dead results are written again.
 void Chain::placeSteps(const PointwiseProgram& program) {
   const std::size_t count = program.steps.size();
-  std::vector<std::size_t> lastUse(count, 0), free;
+  std::vector<std::size_t> lastUse(count, 0);
+  std::vector<std::uint16_t> free;
   steps_.reserve(count);
   for (std::size_t s = 0; s < count; ++s)
     for (std::size_t i = 0; i < infoOf(program.steps[s].op).arity; ++i)
       if (program.steps[s].operands[i] >= program.inputs) lastUse[program.steps[s].operands[i] - program.inputs] = s;
   for (std::size_t s = 0; s < count; ++s) {
-    Step step{stepLoopOf(program.steps[s].op), program.steps[s].operands, 0};
-    for (std::size_t i = infoOf(program.steps[s].op).arity; i < 3; ++i) step.operands[i] = step.operands[0];
+    Step step{.loop = stepLoopOf(program.steps[s].op)};
+    for (std::size_t i = 0; i < 3; ++i)
+      step.operands[i] =
+          static_cast<std::uint16_t>(program.steps[s].operands[i < infoOf(program.steps[s].op).arity ? i : 0]);
     for (std::size_t earlier = 0; earlier < s; ++earlier)
       if (lastUse[earlier] == s) free.push_back(steps_[earlier].slot);
     if (s + 1 < count) {
       if (free.empty()) {
-        step.slot = slots_++;
+        step.slot = static_cast<std::uint16_t>(slots_++);
       } else {
         step.slot = free.back();
         free.pop_back();
@@ -193,7 +197,7 @@ void Chain::run(const KernelCall& call, float* own, std::int64_t row, std::int64
       continue;
     }
     if (input.form == Form::kWalked && input.dtype == DType::kF32)
-      if (const std::int64_t first = input.walk.rowOf(at, n); first >= 0) {
+      if (const std::int64_t first = input.walk->rowOf(at, n); first >= 0) {
         values[i] = static_cast<const float*>(call.inputs[i].data) + first;
         continue;
       }
@@ -204,7 +208,7 @@ void Chain::run(const KernelCall& call, float* own, std::int64_t row, std::int64
     } else if (input.form == Form::kColumn) {
       std::fill_n(block, n, element(call, i, row));
     } else if (input.form == Form::kWalked) {
-      input.walk.each(at, n, [&](std::int64_t from, std::int64_t count, std::int64_t step, std::int64_t to) {
+      input.walk->each(at, n, [&](std::int64_t from, std::int64_t count, std::int64_t step, std::int64_t to) {
         if (step == 0)
           std::fill_n(block + to, count, element(call, i, from));
         else if (step == 1)

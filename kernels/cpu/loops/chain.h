@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -67,21 +69,22 @@ class Chain {
   // How an input is brought beside a block of the result.
   // kLanes: sixteen elements of each row, over and over (one per channel of a block in nChw16c).
   // kWalked: along any axes.
-  enum class Form { kWhole, kRow, kColumn, kScalar, kLanes, kWalked };
+  enum class Form : std::uint8_t { kWhole, kRow, kColumn, kScalar, kLanes, kWalked };
   struct Input {
     Form form = Form::kWhole;
-    DType dtype = DType::kF32;    // bool: 0 and 1 in the block
-    ConvertLoop widen = nullptr;  // of a low type
-    std::size_t slot = 0;         // block of the thread, where it is not read in place
-    std::int64_t rows = 1;        // kLanes: rows after which it begins anew
-    std::int64_t begin = 0;       // kWhole: the first element that it sees
-    ChainWalk walk = {};          // kWalked
+    DType dtype = DType::kF32;                   // bool: 0 and 1 in the block
+    std::uint32_t slot = 0;                      // block of the thread, where it is not read in place
+    ConvertLoop widen = nullptr;                 // of a low type
+    std::int64_t rows = 1;                       // kLanes: rows after which it begins anew
+    std::int64_t begin = 0;                      // kWhole: the first element that it sees
+    std::unique_ptr<const ChainWalk> walk = {};  // kWalked
   };
   struct Step {
     StepLoop loop = nullptr;
-    std::array<std::size_t, 3> operands{};  // inputs, then results of steps
-    std::size_t slot = 0;                   // block that it writes; the last step writes the result
+    std::array<std::uint16_t, 3> operands{};  // inputs, then results of steps
+    std::uint16_t slot = 0;                   // block that it writes; the last step writes the result
   };
+  static_assert(kMostPointwiseInputs + kMostPointwiseSteps <= UINT16_MAX);
 
   static bool readInPlace(const Input& input) {
     return input.dtype == DType::kF32 && (input.form == Form::kWhole || input.form == Form::kRow);
@@ -100,7 +103,7 @@ class Chain {
 
   std::vector<Input> inputs_;
   std::vector<Step> steps_;
-  std::size_t slots_ = 0;
+  std::uint32_t slots_ = 0;
   std::int64_t inner_ = 0;
 };
 
