@@ -86,8 +86,7 @@ class Stepper {
   // Begins the step of `other` anew under this plan: its batch, its edits as far as they have a value here, up to
   // `instruction`. The state is that of the step's start; `other` has lost what it wrote there and can only replay().
   Result<snapshot::Position> takeOver(const Stepper& other, std::vector<StepEdit> edits, int instruction);
-  // Runs the step from its start to `instruction` again, with its edits.
-  Result<snapshot::Position> replay(int instruction);
+  Result<snapshot::Position> replay(int instruction);  // runs the step from its start to there again, with its edits
 
   // --- for those who run the plan themselves
   Status feed(const Batch& batch);
@@ -108,19 +107,16 @@ class Stepper {
   Status findLossScale(const Batch& batch);
   bool roundEnds() const;  // whether this micro step updates: the last one of a round of accumulation
   bool skipsUpdate() const;
-
   Status saveBeforeWrite(int instruction, bool undoable);
   Status applyEdits(int instruction);
   Status writeValue(ValueId id, const TensorView& contents);
   Result<snapshot::Position> runRange(int end, bool breaks, bool undoable = true);
   Result<snapshot::Position> replayTo(int instruction);
-
   void beginNotes();
   void noteAfter(int instruction);
   bool followsNumbers() const;
   void keepEarlyState();
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
-
   std::shared_ptr<const Variant> variant_;
   StepContext& context_;
   std::unique_ptr<Executor> executor_;
@@ -130,11 +126,11 @@ class Stepper {
   bool vanished_ = false;            // every gradient of the last update was zero at a loss scale below 1
   std::set<std::string> lowCopies_;  // of parameters, that the plan reads and writes
   StepTimes times_;
-  std::optional<Error> doesNotFit_;     // with what binding takes: why no step may run
-  std::int64_t touched_ = 0;            // bytes of the arena; 0: not measured yet
-  std::int64_t touchedPersistent_ = 0;  // of state, constants and batch; measured when the arena is
-  bool stepped_ = false;                // a step of it was committed
-  bool timed_ = false;                  // its first step has named the instructions that cancelling waits for
+  std::optional<Error> doesNotFit_;  // with what binding takes: why no step may run
+  // Bytes of the arena, 0: not measured yet; of state, constants and batch, measured when the arena is.
+  std::int64_t touched_ = 0, touchedPersistent_ = 0;
+  bool stepped_ = false;  // a step of it was committed
+  bool timed_ = false;    // its first step has named the instructions that cancelling waits for
   bool inStep_ = false;
   int position_ = 0;
   std::int64_t place_ = -1;  // of StepContext::places, when the newest batch was fed
