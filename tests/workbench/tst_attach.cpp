@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A window at the loop of a program that runs by itself (tests/app/api/attach_script.cpp): it looks, holds, steps, lets go.
 #include <QAction>
+#include <QComboBox>
+#include <QLabel>
 #include <QProcess>
 #include <QTest>
 
@@ -19,11 +21,11 @@ class AttachTest : public QObject {
   QString socket() const { return folder_.filePath(QStringLiteral("loop.sock")); }
 
   // Runs until its standard input is closed.
-  std::unique_ptr<QProcess> startScript() {
+  std::unique_ptr<QProcess> startScript(const QStringList& more = {}) {
     auto script = std::make_unique<QProcess>();
     script->setProcessChannelMode(QProcess::ForwardedErrorChannel);
     script->start(QStringLiteral(ATTACH_SCRIPT),
-                  {folder_.filePath(QStringLiteral("linear.onnx")), socket(), QStringLiteral("-1")});
+                  {folder_.filePath(QStringLiteral("linear.onnx")), socket(), QStringLiteral("-1")} + more);
     if (!script->waitForReadyRead(30'000)) return nullptr;
     return script;
   }
@@ -87,6 +89,13 @@ class AttachTest : public QObject {
                                "compare_bits", "restart", "configure"})
       QVERIFY2(!enabled(w, action), action);
     for (const char* action : {"step", "step_whole", "run", "train", "detach"}) QVERIFY2(enabled(w, action), action);
+    View* options = w.view(QStringLiteral("options"));
+    QVERIFY(options && !w->store().options().empty());
+    const auto said = [&] { return options->findChild<QLabel*>(QStringLiteral("options_doc"))->text(); };
+    QVERIFY(w.loop().wait([&] { return said().contains(QStringLiteral("The script drives")); }));
+    for (const auto* box : options->findChildren<QComboBox*>())
+      if (box->accessibleName() == u"Value") QVERIFY(!box->isEnabled());
+    w.picture(QStringLiteral("attached-options"));
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY(w.settled());
     // Behind it, or before the next call already.
@@ -99,6 +108,39 @@ class AttachTest : public QObject {
     QVERIFY_DONE(w.act("detach"), w);
     QVERIFY(w.loop().wait([&] { return !w->session().attached() && w->store().workerState() == WorkerState::kIdle; }));
     QVERIFY(prints(*script));
+    end(*script);
+  }
+
+  // From the end of a pass to what the script does next, and on into the pass that follows.
+  void whatTheScriptDoesBetweenPassesIsSteppedToo() {
+    const auto script = startScript({QStringLiteral("places")});
+    QVERIFY(script);
+    WindowDriver w;
+    QVERIFY2(attached(w), qPrintable(w->notice().text()));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    const auto stands = [&] { return QString::fromStdString(w->store().position().stopped_by()); };
+    const auto stepTo = [&](const QString& place) {
+      for (int i = 0; i < 20 && stands() != place; ++i)
+        if (!w.act("step") || !w.settled()) return false;
+      return stands() == place;
+    };
+    QVERIFY2(stepTo(QStringLiteral("script: attach_script: looks at its loss")), qPrintable(stands()));
+    const auto* where = w->findChild<QWidget*>(QStringLiteral("status_line"));
+    QStringList words;
+    for (const auto* label : where->findChildren<QLabel*>()) words << label->text();
+    QVERIFY2(words.join(' ').contains(QStringLiteral("attach_script: looks at its loss")), qPrintable(words.join(' ')));
+    w.picture(QStringLiteral("attached-place"));
+    QVERIFY_DONE(w.act("step"), w);  // the backward pass
+    QVERIFY(w.settled());
+    QCOMPARE(stands(), QStringLiteral("step"));
+    QVERIFY2(stepTo(QStringLiteral("script: attach_script: w -= 0.01 dw")), qPrintable(stands()));
+    QVERIFY_DONE(w.act("step"), w);  // the next call
+    QVERIFY(w.settled());
+    QCOMPARE(w.instruction(), 0);
+    w.loop().act([&] { w->session().letRun(); });
+    QVERIFY(prints(*script));
+    QVERIFY_DONE(w.act("detach"), w);
     end(*script);
   }
 

@@ -29,7 +29,8 @@ bool ready(int fd, short event) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
+  const bool places = argc == 5;  // it says what it does between two passes
   const long nanStep = std::strtol(argv[3], nullptr, 10);
   const char *names[] = {"threads"}, *values[] = {"1"}, *loss[] = {"loss"}, *inputs[] = {"x", "y"};
   ss_session* session = nullptr;
@@ -60,9 +61,11 @@ int main(int argc, char** argv) {
     result.size = gradient.size = sizeof(ss_tensor);
     must(ss_call_output(call, "loss", &result));
     const double reached = *static_cast<const float*>(result.data);
+    if (places) must(ss_attach_place("attach_script: looks at its loss"));
     must(ss_backward(call, loss, gradients, 1));
     int32_t present = 0;
     must(ss_call_gradient(call, "w", &gradient, &present));
+    if (places) must(ss_attach_place("attach_script: w -= 0.01 dw"));
     for (int i = 0; i < 16; ++i)
       if (!nan) w[i] -= 0.01F * static_cast<const float*>(gradient.data)[i];
     ss_call_free(call);
