@@ -25,7 +25,7 @@ class AttachTest : public QObject {
     auto script = std::make_unique<QProcess>();
     script->setProcessChannelMode(QProcess::ForwardedErrorChannel);
     script->start(QStringLiteral(ATTACH_SCRIPT),
-                  {folder_.filePath(QStringLiteral("linear.onnx")), socket(), QStringLiteral("-1")} + more);
+                  QStringList{folder_.filePath(QStringLiteral("linear.onnx")), socket(), QStringLiteral("-1")} + more);
     if (!script->waitForReadyRead(30'000)) return nullptr;
     return script;
   }
