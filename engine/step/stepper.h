@@ -51,9 +51,8 @@ class Stepper {
   std::int64_t touchedBytes() const { return touched_; }
   void forgetTouchedBytes() { touched_ = 0; }  // they are measured anew with the next step
 
-  // --- one micro step at full speed; commits at its end. The record's memory is used again. numbers() says what of
-  // StepContext::numbers was found before the update. False: because of it the state was put back and nothing committed; not
-  // so where a rank has parts of parameters, because the step could not be replayed.
+  // --- one micro step at full speed; commits at its end. The record's memory is used again. numbers(): what was found
+  // before the update. False: because of it the state was put back; not so where a rank has parts of parameters.
   Result<bool> run(Batch batch, snapshot::StepRecord& record);
   const NumberJudge& numbers() const { return judge_; }
   void excuseInfinities() { judge_.excuseInfinities(); }  // that the walk through a step has just explained

@@ -1,7 +1,7 @@
 // A training session: one imported model, its options, the plans that the builder made, and the state that training changes.
 //
 // It joins the parts: which batch comes next, which plan runs it, when options take effect, what can be gone back to. Values
-// of the step are looked at through stepper() (engine/step/values.h). All functions but cancel() belong to one thread.
+// of the step: stepper() (engine/step/values.h). All functions but cancel() belong to one thread.
 #pragma once
 
 #include <filesystem>
@@ -29,8 +29,7 @@ struct FunctionRequest;
 
 class Session {
  public:
-  // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first. `registry`: what
-  // ops, kernels, passes and options the session knows.
+  // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first.
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
                                                std::vector<Problem>* problems = nullptr,
                                                std::shared_ptr<const Registry> registry = Registry::builtIn());
@@ -49,8 +48,7 @@ class Session {
   const snapshot::OptionProof* optionProof() const { return proof_ ? &*proof_ : nullptr; }  // of the last change
   std::vector<snapshot::Option> optionList() const;
 
-  // --- building. Phases attach loss … bind, for the batch of the next step; state carries over by name. A cancelled one
-  // leaves options, plans, state and place as they were.
+  // --- building. Phases attach loss … bind, for the next batch; state carries over by name; cancelled: no change
   Status build();
   Status buildForward(const std::vector<std::string>& fetch);  // without loss, gradient and optimizer (`stepscope run`)
   // The model as a function with a backward pass, with this session's options, parameters and statistics (model_function.h).

@@ -162,6 +162,8 @@ class Others(Tree):
 
     def test_sizes(self):
         self.reports("sizes", {"a.h": "x" * 3_000_000, "b.h": ""}, "a.h: 3000000 bytes")
+        files = {"a.h": "", "engine/step/stepper.h": "\n" * 151, "engine/step/stepper_walk.cpp": "\n" * 301, "engine/step/values.cpp": "\n" * 301}
+        self.reports("sizes", files | {"engine/train/session.h": "\n" * 150}, "stepper.h: 151 lines", "stepper_walk.cpp: 301 lines")
 
     @unittest.skipUnless(shutil.which(layout_test.CLANG_FORMAT), f"{layout_test.CLANG_FORMAT} is not installed")
     def test_format(self):

@@ -27,6 +27,9 @@ TOP = {
     "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSES", "LICENSE", "app", "engine", "kernels", "views", "storage",
     "plugins", "tests", "scripts", ".ci", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".clangd", ".editorconfig",
 }  # fmt: skip
+# What a session is made of: each is read as a whole, and stays small enough for that.
+JOINED = ("engine/train/session", "engine/build/builder", "engine/step/stepper", "engine/state/state")
+JOINED_LINES = {".h": 150, ".cpp": 300}
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 
 
@@ -50,6 +53,11 @@ def check_sizes(root, files):
         size = (root / name).stat().st_size
         if size > LARGEST_FILE:
             yield f"{name}: {size} bytes; expected at most {LARGEST_FILE}"
+        stem, suffix = pathlib.PurePosixPath(name).with_suffix("").as_posix(), pathlib.PurePosixPath(name).suffix
+        if suffix in JOINED_LINES and any(stem == part or stem.startswith(part + "_") for part in JOINED):
+            lines = len((root / name).read_text(encoding="utf-8").splitlines())
+            if lines > JOINED_LINES[suffix]:
+                yield f"{name}: {lines} lines; expected at most {JOINED_LINES[suffix]}"
 
 
 def check_views(root, files):
