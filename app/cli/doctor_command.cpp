@@ -14,6 +14,7 @@
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/units.h"
 #include "kernels/cuda_device/device_peak.h"
+#include "kernels/device_ranks.h"
 
 namespace stepscope::cli {
 namespace {
@@ -34,7 +35,9 @@ std::string precisionText(const snapshot::MachineInfo& info, const cpu::MachineP
 // What `train --distributed` can take.
 std::string ranksText() {
   const auto mpi = MpiLibrary::load();
-  return "local; " + (mpi ? "mpi: " + (*mpi)->version() : "no mpi: " + mpi.error().message);
+  const auto nccl = describeDeviceRanks();
+  return "local; " + (mpi ? "mpi: " + (*mpi)->version() : "no mpi: " + mpi.error().message) +
+         (nccl ? "; nccl: " + *nccl : "; no nccl: " + nccl.error().message);
 }
 
 }  // namespace

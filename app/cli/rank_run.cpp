@@ -15,6 +15,7 @@
 #include "engine/comm/local_ranks.h"
 #include "engine/comm/mpi_transport.h"
 #include "engine/snapshot/units.h"
+#include "kernels/device_ranks.h"
 #include "storage/span_codec.h"
 
 namespace stepscope::cli {
@@ -68,11 +69,45 @@ double planNumber(const ExecutionPlan& plan) {
   return static_cast<double>(number >> 12);
 }
 
-int ranksHere(const TrainOptions& options, int size) {
-  if (options.distributed == "local") return size;
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
-    if (const char* const text = std::getenv(name)) return std::max(1, std::atoi(text));
-  return size;
+// A number that mpirun tells its processes: of Open MPI, and of those with the interface of MPICH.
+int toldByMpirun(std::initializer_list<const char*> names, int otherwise) {
+  for (const char* name : names)
+    if (const char* const text = std::getenv(name)) return std::max(0, std::atoi(text));
+  return otherwise;
+}
+
+bool underMpirun() { return toldByMpirun({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 0) > 0; }
+
+int ranksHere(bool mpi, int size) {
+  return mpi ? std::max(1, toldByMpirun({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, size)) : size;
+}
+
+// "cuda:2" for the third rank of its machine with --device cuda, "cuda:3" with cuda:1.
+Result<std::string> gpuOf(const std::string& device, int rankHere) {
+  if (device != "cuda" && !device.starts_with("cuda:"))
+    return failOption(
+        ErrorCode::kInvalidArgument, "distributed",
+        fmt::format("nccl on device '{}'; expected --device cuda; hint: local and mpi go with any device", device));
+  const std::string number = device == "cuda" ? "0" : device.substr(5);
+  if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos || number.size() > 4) return device;
+  return fmt::format("cuda:{}", std::stoi(number) + rankHere);
+}
+
+// All ranks come here. What fails on one ends the others: they meet at the id.
+Result<std::unique_ptr<DeviceRanks>> joinByNccl(Ranks& ranks, const std::string& gpu) {
+  SS_ASSIGN(Device* const device, findDevice(gpu));
+  DeviceRanksSource* const source = ranksOf(*device);
+  if (!source)
+    return unsupported(
+        fmt::format("device '{}': it has no collectives; expected those of NCCL on cuda", device->facts().name));
+  SS_ASSIGN(const std::string version, describeDeviceRanks());
+  std::vector<std::byte> id(kDeviceRanksIdBytes);
+  if (ranks.rank() == 0) {
+    SS_ASSIGN(id, source->ranksId());
+  }
+  const TensorView view{id.data(), DType::kU8, {static_cast<std::int64_t>(id.size())}};
+  SS_TRY(ranks.communicator().broadcast({"id of " + version, 0}, std::span(&view, 1), 0));
+  return source->joinRanks(id, ranks.rank(), ranks.size());
 }
 
 void sayRanks(const std::vector<storage::RankStep>& ranks) {
@@ -108,18 +143,31 @@ void sayRanks(const std::vector<storage::RankStep>& ranks) {
 
 Result<std::unique_ptr<RankRun>> RankRun::join(TrainOptions& options) {
   if (options.distributed == "off") return nullptr;
-  const bool mpi = options.distributed == "mpi";
+  const bool nccl = options.distributed == "nccl", mpi = options.distributed == "mpi" || (nccl && underMpirun());
+  if (nccl) SS_TRY(gpuOf(options.device, 0));
   SS_ASSIGN(auto transport, mpi ? MpiRanks::join() : LocalProcesses::join(static_cast<int>(options.ranks)));
   std::unique_ptr<RankRun> run(new RankRun(std::make_unique<Communicator>(std::move(transport), options.rankTimeout)));
   run->mpi_ = mpi;
   run->check_ = options.rankCheck;
   run->sums_.resize(static_cast<std::size_t>(run->size()));
-  if (options.threads == 0) options.threads = std::max(1, threadsOf(options) / ranksHere(options, run->size()));
+  if (options.threads == 0) options.threads = std::max(1, threadsOf(options) / ranksHere(mpi, run->size()));
   if (!run->leads()) {
     speakAs(fmt::format("rank {}: ", run->ranks_->rank()));
     if (mpi && std::freopen("/dev/null", "w", stdout) == nullptr) return fail(ErrorCode::kIo, "rank: /dev/null: not there");
   }
-  return run;
+  if (!nccl) return run;
+  const Status joined = run->joinGpus(options);
+  if (joined) return run;
+  (void)run->end(joined);
+  return tl::make_unexpected(joined.error());
+}
+
+Status RankRun::joinGpus(TrainOptions& options) {
+  const int here = mpi_ ? toldByMpirun({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}, ranks_->rank()) : ranks_->rank();
+  SS_ASSIGN(options.device, gpuOf(options.device, here));
+  SS_ASSIGN(auto joined, joinByNccl(*ranks_, options.device));
+  ranks_->communicator().moveBy(std::move(joined));
+  return {};
 }
 
 void RankRun::asked(int signal) {

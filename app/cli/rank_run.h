@@ -54,6 +54,8 @@ class RankRun {
     std::int64_t last = 0;  // in how many steps the others waited for it most
   };
   explicit RankRun(std::unique_ptr<Communicator> communicator) : ranks_(std::make_unique<Ranks>(std::move(communicator))) {}
+  // Option distributed=nccl: each rank takes a GPU of its machine, and NCCL moves what lies on it.
+  Status joinGpus(TrainOptions& options);
   Status sameParameters(const Session& session, std::int64_t step);
   void lookAtPlan(const Session& session);
   std::int64_t plannedBytes(const snapshot::StepRecord& record) const;

@@ -27,6 +27,8 @@ const std::vector<ActionEntry>& Actions::table() {
       {"report_trace", "File", "Trace for Perfetto…", "", "", "Chrome trace events of the recorded steps"},
       {"import_pytorch", "File", "PyTorch's trace beside this run…", "", "",
        "Times of torch.profiler, joined operator by operator: theirs, ours and the ratio in the view Time per op"},
+      {"load_streams", "File", "Streams from a file…", "", "",
+       "Nodes run on the streams of a GPU that a file names (option streams.partition)"},
       {"picture_save", "File", "Save picture of view…", "Ctrl+E", "save", "The active view as PNG, SVG or PDF"},
       {"picture_copy", "File", "Copy picture of view", "Ctrl+Shift+C", "copy",
        "The active view as a picture in the clipboard"},

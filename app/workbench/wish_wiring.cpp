@@ -157,8 +157,20 @@ void WishWiring::connectReports() {
     parts_.status.note(text);
   });
   connect(&parts_.wishes, &Wishes::exportTable, this, [this](const QString& name, const QString& csv) {
-    questions_.askToSave(QStringLiteral("Export table"), name, QStringLiteral("Comma separated (*.csv)"),
+    const bool json = name.endsWith(QStringLiteral(".json"));
+    questions_.askToSave(json ? QStringLiteral("Save") : QStringLiteral("Export table"), name,
+                         json ? QStringLiteral("JSON (*.json)") : QStringLiteral("Comma separated (*.csv)"),
                          [this, csv](const QString& path) { saveTable(path, csv); });
+  });
+  // The contents, not the name: the worker may be on another machine.
+  connect(parts_.actions[QStringLiteral("load_streams")], &QAction::triggered, this, [this] {
+    questions_.askToOpen(QStringLiteral("Streams"), {}, QStringLiteral("JSON (*.json)"), [this](const QString& path) {
+      QFile file(path);
+      if (file.open(QIODevice::ReadOnly))
+        history_.setOption(QStringLiteral("streams.partition"), QString::fromUtf8(file.readAll()).simplified());
+      else
+        parts_.notice.showProblem(QStringLiteral("streams '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
+    });
   });
 }
 

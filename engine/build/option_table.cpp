@@ -32,6 +32,7 @@ std::string_view groupOf(std::string_view name) {
                                                                    {"deterministic", "Run"},
                                                                    {"cuda.graphs", "Run"},
                                                                    {"cuda.streams", "Run"},
+                                                                   {"streams.partition", "Run"},
                                                                    {"cuda.tf32", "Precision"},
                                                                    {"subnormals", "Precision"},
                                                                    {"kernels", "Run"},
@@ -142,9 +143,10 @@ std::vector<OptionInfo> plainOptions() {
       {"distributed",
        "off",
        "processes that train one model together, each with its own entries of the data (`stepscope train`): local = this "
-       "program starts `ranks` of them on this machine; mpi = those that mpirun started",
-       {"off", "local", "mpi"}},
-      {"ranks", "2", "how many processes `distributed` local starts", {}},
+       "program starts `ranks` of them on this machine; mpi = those that mpirun started; nccl = one of the two, each rank "
+       "on a GPU of its own, whose collectives NCCL runs",
+       {"off", "local", "mpi", "nccl"}},
+      {"ranks", "2", "how many processes `distributed` local starts, or nccl without mpirun", {}},
       {"ranks.bucket", "26214400", "bytes of gradients that ranks average at a time", {}},
       {"ranks.check", "off", "compare the parameters of all ranks after every step, bit for bit", {"on", "off"}},
       {"ranks.overlap",
@@ -191,6 +193,11 @@ std::vector<OptionInfo> plainOptions() {
        "2",
        "streams of a GPU: 1 = one after the other; 2 = copies beside kernels; 3 to 8 = branches of the graph beside each "
        "other too, which takes more memory",
+       {}},
+      {"streams.partition",
+       "",
+       "file, or JSON text, that says on which stream of a GPU nodes run ({\"streams\": 2, \"nodes\": {KEY: 1, …}}; `build "
+       "--streams-out FILE` writes what a plan has); waits follow, numbers stay; empty = the plan chooses",
        {}},
       {"cuda.tf32",
        "off",

@@ -11,6 +11,7 @@
 #include "engine/build/environment.h"
 #include "engine/build/option_values.h"
 #include "engine/passes/attention_pattern.h"
+#include "engine/plan/stream_partition.h"
 #include "kernels/device.h"
 #include "kernels/subnormals.h"
 
@@ -185,7 +186,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        }},
       {"distributed",
        [&] {
-         return setChoice(o.distributed, {"off", "local", "mpi"});
+         return setChoice(o.distributed, {"off", "local", "mpi", "nccl"});
        }},
       {"ranks", [&] { return setWhole(o.ranks, 1, 1024); }},
       {"ranks.bucket", [&] { return setBytes(o.rankBucket, std::int64_t{1} << 40); }},
@@ -266,6 +267,15 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        }},
       {"cuda.graphs", [&] { return setToggle(o.cudaGraphs); }},
       {"cuda.streams", [&] { return setWhole(o.cudaStreams, 1, 8); }},
+      {"streams.partition",
+       [&]() -> Status {
+         o.streamPartition.reset();
+         if (value.empty()) return {};
+         auto partition = readStreamPartition(std::string(value));
+         if (!partition) return failOption(partition.error().code, "streams.partition", partition.error().message);
+         o.streamPartition = std::make_shared<const StreamPartition>(std::move(*partition));
+         return {};
+       }},
       {"cuda.tf32", [&] { return setToggle(o.cudaTf32); }},
       {"record.nvtx", [&] { return setToggle(o.nvtx); }},
       {"record.batch",

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@
 #include "kernels/status.h"
 
 namespace stepscope {
+
+struct StreamPartition;  // engine/plan/stream_partition.h
 
 struct ParameterGroup {
   std::string regex;
@@ -76,11 +79,12 @@ struct TrainOptions {
   std::int64_t variantBytes = 0;  // of the plans for other batches that stay; 0 = a quarter of what the machine has
   std::int64_t ringBytes = std::int64_t{256} << 20;
   bool referenceKernels = false;
-  std::map<std::string, bool> passes;        // pass.<name> = on|off
-  std::map<std::string, std::string> added;  // values of the options that a Registry added
-  std::string record = "instructions";       // off | steps | instructions
-  bool nvtx = false;                         // ranges for NVIDIA's tools
-  std::int64_t cudaStreams = 2;              // of a device that has several
+  std::map<std::string, bool> passes;                      // pass.<name> = on|off
+  std::map<std::string, std::string> added;                // values of the options that a Registry added
+  std::string record = "instructions";                     // off | steps | instructions
+  bool nvtx = false;                                       // ranges for NVIDIA's tools
+  std::int64_t cudaStreams = 2;                            // of a device that has several
+  std::shared_ptr<const StreamPartition> streamPartition;  // which of them nodes run on; null: the plan's choice
   bool cudaGraphs = true, cudaTf32 = false;  // steps as recorded graphs of a GPU; products that read 10 bits of a fraction
   SampleRate recordBatch, recordStatistics;
   std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input

@@ -1,6 +1,8 @@
 // Phases specialise, recompute, plan: a batch's shapes bind the extents of the step.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/build/builder.h"
 #include "engine/build/known_recompute.h"
 #include "engine/build/parameter_parts.h"
@@ -9,6 +11,7 @@
 #include "engine/passes/loop_memory.h"
 #include "engine/plan/fallbacks.h"
 #include "engine/plan/fits.h"
+#include "engine/plan/stream_partition.h"
 #include "engine/recompute/choose.h"
 
 namespace stepscope {
@@ -23,6 +26,21 @@ Status checkLoops(const Graph& graph, const Inference& facts, std::int64_t most)
                   fmt::format("{}: {} iterations keep {}{} bytes; expected at most {}, the option loop.max_memory; hint: a "
                               "larger limit, a smaller batch, or fewer iterations",
                               loop.loop, loop.iterations, loop.partly ? "at least " : "", loop.bytes, most));
+  return {};
+}
+
+// Option streams.partition.
+Status choosePartition(const TrainOptions& options, PlanOptions& plan, std::map<std::string, std::string>& effects) {
+  if (!options.streamPartition) return {};
+  if (plan.device->onHost()) {
+    effects["streams.partition"] = fmt::format("nothing: device '{}' has one stream", plan.device->facts().name);
+    return {};
+  }
+  if (options.streamPartition->streams > plan.streams)
+    return failOption(ErrorCode::kInvalidArgument, "streams.partition",
+                      fmt::format("made for {} streams; expected at most {}, the option cuda.streams",
+                                  options.streamPartition->streams, plan.streams));
+  plan.partition = options.streamPartition;
   return {};
 }
 
@@ -83,9 +101,11 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   planOptions.tf32 = request.options.cudaTf32;
   SS_ASSIGN(planOptions.device, findDevice(request.options.device));
   planOptions.unordered = request.options.deterministic == "off" && !planOptions.device->onHost();
+  planOptions.deviceRanks = request.ranks > 1 && request.options.distributed == "nccl";
   planOptions.overlap = request.ranks > 1 && request.options.rankOverlap;
   planOptions.prefetch = request.ranks > 1 && request.options.rankPrefetch;
   if (!planOptions.device->onHost()) planOptions.streams = static_cast<int>(request.options.cudaStreams);
+  SS_TRY(choosePartition(request.options, planOptions, variant->effects));
   for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
   if (!request.pinned.empty()) {
     const KeyIndex keys(graph);
@@ -170,6 +190,15 @@ Status Builder::plan(Variant& variant, std::string reason) const {
   std::int64_t inPlace = 0;
   for (const Buffer& buffer : plan.buffers)
     if (buffer.sharing == Sharing::kInPlace) inPlace += buffer.bytes;
+  if (const auto& partition = variant.planOptions.partition) {
+    const AssignedStreams assigned = assignStreams(plan, variant.graph, *partition);
+    const auto named = std::ranges::count_if(assigned.streams, [](int stream) { return stream >= 0; });
+    std::string& effect = variant.effects["streams.partition"];
+    effect = fmt::format("{} nodes run on the stream that it names", named);
+    if (!assigned.unknown.empty())
+      effect += fmt::format("; {} keys are of no node of this plan, such as '{}'", assigned.unknown.size(),
+                            assigned.unknown.front());
+  }
   variant.effects["memory.inplace"] = fmt::format("{} bytes of values take over the memory of an input", inPlace);
   return {};
 }

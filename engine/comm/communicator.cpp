@@ -6,7 +6,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "engine/comm/collective_bytes.h"
 #include "engine/comm/rank_order_sum.h"
 #include "kernels/rank_part.h"
 
@@ -76,11 +75,41 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, double timeoutS
       timeoutNs_(static_cast<std::int64_t>(timeoutSeconds * 1e9)),
       scratch_(at(transport_->size())) {}
 
-Communicator::~Communicator() { transport_->end(); }
+Communicator::~Communicator() {
+  watch_.reset();
+  transport_->end();
+}
+
+void Communicator::moveBy(std::unique_ptr<DeviceRanks> ranks) {
+  watch_ = std::make_unique<DeviceWatch>(std::move(ranks), *transport_, giveUpAt_, timeoutNs_);
+}
+
+Status Communicator::deviceEnded() {
+  if (!watch_) return {};
+  Status ended = watch_->ended(&culprit_);
+  if (error_) return tl::make_unexpected(*error_);
+  return ended ? Status() : failed(ended.error());
+}
+
+template <typename Put>
+Status Communicator::putOnDevice(std::string_view op, std::span<const TensorView> whole, CollectiveEnds ends, Put put) {
+  if (!watch_) return invalid(fmt::format("{}: memory of a device; expected that a device moves it", describe(now_)));
+  watch_->begins(describe(now_));
+  if (Status done = put(watch_->ranks()); !done) {
+    if (Status ended = deviceEnded(); !ended) return ended;  // it was given up for another reason
+    return failed({done.error().code, fmt::format("{}: {}", describe(now_), done.error().message)});
+  }
+  std::vector<std::int64_t> elements;
+  for (const TensorView& tensor : whole) elements.push_back(tensor.elements());
+  if (!whole.empty()) newest_.sentBytes = collectiveSentBytes(op, elements, whole[0].dtype, rank(), size(), ends);
+  count();
+  return {};
+}
 
 // A rank that failed does not come back: the others are told at once, with the reason.
 Status Communicator::failed(Error error) {
   error_ = std::move(error);
+  if (watch_) watch_->giveUp();
   end(error_->message);
   return tl::make_unexpected(*error_);
 }
@@ -309,6 +338,9 @@ Status Communicator::allReduce(const CollectivePlace& place, std::span<const Ten
   header.kind = CollectiveKind::kAllReduce;
   header.average = average;
   SS_TRY(meet(header, place, in));
+  if (place.onDevice())
+    return putOnDevice("AllReduce", in, {},
+                       [&](DeviceRanks& ranks) { return ranks.allReduce(in, out, average, place.stream); });
   const std::int64_t piece =
       in.empty()
           ? 1
@@ -325,6 +357,8 @@ Status Communicator::allGather(const CollectivePlace& place, std::span<const Ten
   CollectiveHeader header;
   header.kind = CollectiveKind::kAllGather;
   SS_TRY(meet(header, place, out));
+  if (place.onDevice())
+    return putOnDevice("AllGather", out, {}, [&](DeviceRanks& ranks) { return ranks.allGather(in, out, place.stream); });
   std::vector<Transfer> sends, receives;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto bytes = static_cast<std::int64_t>(dtypeSize(out[i].dtype));
@@ -387,6 +421,9 @@ Status Communicator::reduceScatter(const CollectivePlace& place, std::span<const
   header.kind = CollectiveKind::kReduceScatter;
   header.average = average;
   SS_TRY(meet(header, place, in));
+  if (place.onDevice())
+    return putOnDevice("ReduceScatter", in, {},
+                       [&](DeviceRanks& ranks) { return ranks.reduceScatter(in, out, average, place.stream); });
   std::int64_t elements = 0;
   for (const TensorView& part : out) elements += part.elements();
   const std::int64_t piece =
@@ -408,6 +445,9 @@ Status Communicator::reduce(const CollectivePlace& place, const TensorView& in, 
   header.kind = CollectiveKind::kReduce;
   header.root = root;
   SS_TRY(meet(header, place, std::span(&in, 1)));
+  if (place.onDevice())
+    return putOnDevice("Reduce", std::span(&in, 1), {.to = root},
+                       [&](DeviceRanks& ranks) { return ranks.reduce(in, out, root, place.stream); });
   const std::int64_t bytes = std::max<std::int64_t>(1, static_cast<std::int64_t>(dtypeSize(in.dtype)));
   const std::int64_t elements = in.elements(), piece = std::max<std::int64_t>(1, kCollectivePieceBytes / bytes);
   for (std::int64_t first = 0; first < elements; first += piece) {
@@ -441,6 +481,9 @@ Status Communicator::broadcast(const CollectivePlace& place, std::span<const Ten
   header.kind = CollectiveKind::kBroadcast;
   header.root = root;
   SS_TRY(meet(header, place, tensors));
+  if (place.onDevice())
+    return putOnDevice("Broadcast", tensors, {.from = root},
+                       [&](DeviceRanks& ranks) { return ranks.broadcast(tensors, root, place.stream); });
   std::vector<Transfer> sends, receives;
   for (const TensorView& tensor : tensors)
     for (int r = 0; r < size(); ++r) {
@@ -462,6 +505,9 @@ Status Communicator::allToAll(const CollectivePlace& place, const TensorView& in
   CollectiveHeader header;
   header.kind = CollectiveKind::kAllToAll;
   SS_TRY(meet(header, place, std::span(&in, 1)));
+  if (place.onDevice())
+    return putOnDevice("AllToAll", std::span(&in, 1), {},
+                       [&](DeviceRanks& ranks) { return ranks.allToAll(in, out, place.stream); });
   const std::size_t bytes = in.bytes() / at(size());
   std::vector<Transfer> sends, receives;
   for (int r = 0; bytes > 0 && r < size(); ++r) {
@@ -483,6 +529,9 @@ Status Communicator::send(const CollectivePlace& place, const TensorView& tensor
   header.kind = CollectiveKind::kSend;
   header.root = to;
   SS_TRY(meetRank(header, place, tensor, to));
+  if (place.onDevice())
+    return putOnDevice("Recv", std::span(&tensor, 1), {.from = rank(), .to = to},
+                       [&](DeviceRanks& ranks) { return ranks.send(tensor, to, place.stream); });
   std::vector<Transfer> sends{{to, bytesOf(tensor), tensor.bytes()}}, receives;
   SS_TRY(move(sends, receives));
   count();
@@ -494,6 +543,9 @@ Status Communicator::receive(const CollectivePlace& place, const TensorView& ten
   header.kind = CollectiveKind::kReceive;
   header.root = rank();
   SS_TRY(meetRank(header, place, tensor, from));
+  if (place.onDevice())
+    return putOnDevice("Recv", std::span(&tensor, 1), {.from = from, .to = rank()},
+                       [&](DeviceRanks& ranks) { return ranks.receive(tensor, from, place.stream); });
   std::vector<Transfer> sends, receives{{from, bytesOf(tensor), tensor.bytes()}};
   SS_TRY(move(sends, receives));
   count();

@@ -18,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/comm/collective_bytes.h"
 #include "engine/comm/collective_header.h"
+#include "engine/comm/device_watch.h"
 #include "engine/comm/transport.h"
 #include "kernels/tensor.h"
 
@@ -29,6 +31,9 @@ struct CollectivePlace {
   std::string node;
   std::int64_t step = 0;
   bool askedAgain = false;  // this rank may replay it before its step is done
+  // Where tensors are memory of the device (moveBy), the stream of it that they belong to; -1: they are memory of the host.
+  StreamId stream = -1;
+  bool onDevice() const { return stream >= 0; }
 };
 
 // What one collective took on this rank, or several of them together.
@@ -49,6 +54,14 @@ class Communicator {
   int size() const { return transport_->size(); }
   std::string transport() const { return transport_->name(); }
   bool anyThread() const { return transport_->anyThread(); }
+
+  // From here on collectives of places with a stream are put there, and run by `ranks`. The call returns when that is done;
+  // what it took, in newest(), is the meeting and the putting. They end in the same errors: by the next call, or by
+  // deviceEnded().
+  void moveBy(std::unique_ptr<DeviceRanks> ranks);
+  DeviceRanks* deviceRanks() { return watch_ ? &watch_->ranks() : nullptr; }
+  // The device has been waited for: what became of those that were put there.
+  Status deviceEnded();
 
   // Contiguous tensors of one type, the same list on all ranks; `out[i]` may be the memory of `in[i]`.
   // The sum over ranks, or the mean, on all of them.
@@ -88,6 +101,9 @@ class Communicator {
                      bool average);
   Status scatterRange(std::span<const TensorView> in, std::span<const TensorView> out, std::int64_t first,
                       std::int64_t count, bool average);
+  // After the ranks have met: lets the device move `whole`, and counts what plans say is sent of it.
+  template <typename Put>
+  Status putOnDevice(std::string_view op, std::span<const TensorView> whole, CollectiveEnds ends, Put put);
   void count();
   Status failed(Error error);
   bool peers() const { return size() > 1; }
@@ -104,6 +120,7 @@ class Communicator {
   CollectiveTimes newest_, total_;
   std::int64_t metNs_ = 0;
   std::vector<std::vector<std::byte>> scratch_;  // by rank: its part of a sum
+  std::unique_ptr<DeviceWatch> watch_;           // null: no device moves anything
 };
 
 }  // namespace stepscope

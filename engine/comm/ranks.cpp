@@ -9,17 +9,22 @@
 #include "kernels/rank_part.h"
 
 namespace stepscope {
-namespace {
 
-void copyOver(const TensorView& in, const TensorView& out) {
-  if (out.data != in.data && out.bytes() > 0) std::memcpy(out.data, in.data, out.bytes());
+Status Ranks::copyOver(const CollectivePlace& place, const TensorView& in, const TensorView& out) {
+  if (out.data == in.data || out.bytes() == 0) return {};
+  const auto bytes = static_cast<std::int64_t>(out.bytes());
+  if (place.onDevice()) return communicator_->deviceRanks()->device().copy(out.data, in.data, bytes, place.stream);
+  std::memcpy(out.data, in.data, out.bytes());
+  return {};
 }
 
-void zero(const TensorView& out) {
-  if (out.bytes() > 0) std::memset(out.data, 0, out.bytes());
+Status Ranks::zero(const CollectivePlace& place, const TensorView& out) {
+  if (out.bytes() == 0) return {};
+  const auto bytes = static_cast<std::int64_t>(out.bytes());
+  if (place.onDevice()) return communicator_->deviceRanks()->device().fill(out.data, 0, bytes, place.stream);
+  std::memset(out.data, 0, out.bytes());
+  return {};
 }
-
-}  // namespace
 
 template <typename Exchange>
 Status Ranks::once(const CollectivePlace& place, std::span<const TensorView> out, Exchange exchange) {
@@ -34,8 +39,7 @@ Status Ranks::once(const CollectivePlace& place, std::span<const TensorView> out
           fmt::format("'{}' of step {}: the ranks have exchanged it, and what came was not kept; expected one look at "
                       "it in each step",
                       place.node, place.step));
-    for (std::size_t i = 0; i < out.size(); ++i)
-      if (out[i].bytes() > 0) std::memcpy(out[i].data, before->second[i].data(), out[i].bytes());
+    for (std::size_t i = 0; i < out.size(); ++i) SS_TRY(copyOver(place, before->second[i].view(), out[i]));
     return {};
   }
   const std::int64_t begin = rankClockNs();
@@ -43,17 +47,21 @@ Status Ranks::once(const CollectivePlace& place, std::span<const TensorView> out
   const CollectiveTimes& times = communicator_->newest();
   exchanges_.push_back({place.node, times, begin, times.waitNs + times.moveNs});
   done_[place.node].clear();
-  if (keeps_ || place.askedAgain) keep(place.node, out);
-  return {};
+  return keeps_ || place.askedAgain ? keep(place, out) : Status();
 }
 
-void Ranks::keep(const std::string& node, std::span<const TensorView> out) {
-  std::vector<Tensor>& kept = done_[node];
+Status Ranks::keep(const CollectivePlace& place, std::span<const TensorView> out) {
+  std::vector<Tensor>& kept = done_[place.node];
   kept.clear();
   for (const TensorView& result : out) {
-    kept.emplace_back(result.dtype, result.dims);
-    if (result.bytes() > 0) std::memcpy(kept.back().data(), result.data, result.bytes());
+    Tensor copy(result.dtype, place.onDevice() ? Dims{0} : result.dims);
+    if (place.onDevice()) {
+      SS_ASSIGN(copy, makeTensor(communicator_->deviceRanks()->device(), result.dtype, result.dims));
+    }
+    SS_TRY(copyOver(place, result, copy.view()));
+    kept.push_back(std::move(copy));
   }
+  return {};
 }
 
 RankThread* Ranks::thread() {
@@ -77,8 +85,8 @@ Status Ranks::allGather(const CollectivePlace& place, std::span<const TensorView
 }
 
 Status Ranks::broadcast(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root) {
-  return once(place, std::span(&out, 1), [&] {
-    if (rank() == root) copyOver(in, out);
+  return once(place, std::span(&out, 1), [&]() -> Status {
+    if (rank() == root) SS_TRY(copyOver(place, in, out));
     return communicator_->broadcast(place, std::span(&out, 1), root);
   });
 }
@@ -86,8 +94,7 @@ Status Ranks::broadcast(const CollectivePlace& place, const TensorView& in, cons
 Status Ranks::reduce(const CollectivePlace& place, const TensorView& in, const TensorView& out, int root) {
   return once(place, std::span(&out, 1), [&]() -> Status {
     SS_TRY(communicator_->reduce(place, in, out, root));
-    if (rank() != root) zero(out);
-    return {};
+    return rank() != root ? zero(place, out) : Status();
   });
 }
 
@@ -97,17 +104,12 @@ Status Ranks::allToAll(const CollectivePlace& place, const TensorView& in, const
 
 Status Ranks::message(const CollectivePlace& place, const TensorView& in, const TensorView& out, int from, int to) {
   if (from == to || (rank() != from && rank() != to)) {
-    if (rank() == to)
-      copyOver(in, out);
-    else
-      zero(out);
-    return {};
+    return rank() == to ? copyOver(place, in, out) : zero(place, out);
   }
   return once(place, std::span(&out, 1), [&]() -> Status {
     if (rank() == to) return communicator_->receive(place, out, from);
     SS_TRY(communicator_->send(place, in, to));
-    zero(out);
-    return {};
+    return zero(place, out);
   });
 }
 

@@ -41,6 +41,8 @@ class Ranks {
   Status allToAll(const CollectivePlace& place, const TensorView& in, const TensorView& out);
   // `out` = `in` of rank `from` on rank `to`, zeros on the others, which are not waited for.
   Status message(const CollectivePlace& place, const TensorView& in, const TensorView& out, int from, int to);
+  // `out` = `in`, both where the place says.
+  Status copyOver(const CollectivePlace& place, const TensorView& in, const TensorView& out);
   // On rank 0 `whole` gets the parts of all; others do not read it. Between steps: a second call sends again.
   Status gatherToFirst(const CollectivePlace& place, const TensorView& part, const TensorView& whole);
   // `parts` gets the elements of every rank, one rank behind the other.
@@ -52,7 +54,7 @@ class Ranks {
   // of it runs nothing else here may be called.
   RankThread* thread();
   // What a collective of this step left in `out` is kept although nobody had asked for that.
-  void keep(const std::string& node, std::span<const TensorView> out);
+  Status keep(const CollectivePlace& place, std::span<const TensorView> out);
   // It ran beside others, which waited so long for it in the end.
   void ranBeside(const std::string& node, std::int64_t exposedNs) { beside_.emplace_back(node, exposedNs); }
 
@@ -67,6 +69,7 @@ class Ranks {
   std::vector<Exchanged> takeExchanges();
 
  private:
+  Status zero(const CollectivePlace& place, const TensorView& out);
   template <typename Exchange>
   Status once(const CollectivePlace& place, std::span<const TensorView> out, Exchange exchange);
 

@@ -75,6 +75,14 @@ class SocketTransport final : public Transport {
     return true;
   }
 
+  int lostRank() const override {
+    for (std::size_t r = 0; r < peers_.size(); ++r) {
+      pollfd one{peers_[r].socket, POLLRDHUP, 0};
+      if (one.fd >= 0 && poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR))) return static_cast<int>(r);
+    }
+    return -1;
+  }
+
   void end() override {
     for (Peer& peer : peers_) {
       if (peer.socket >= 0) close(peer.socket);

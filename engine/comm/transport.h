@@ -37,6 +37,9 @@ class Transport {
   // Goes on, and waits at most `waitMs` for something to do. True: all is done. Error kIo: a rank that is still needed is
   // gone; `lost` says which.
   virtual Result<bool> advance(int waitMs, int* lost) = 0;
+  // A rank that is gone; -1: none, as far as can be told without looking at what was sent. Any thread, at any time before
+  // end().
+  virtual int lostRank() const { return -1; }
   // No word from this rank is to be expected any more: others find that out at once.
   virtual void end() = 0;
 };

@@ -34,11 +34,37 @@ Error withShapes(Error error, std::span<const TensorView> inputs, std::span<cons
   return error;
 }
 
+// A kernel of the host for operands of the device: they are brought and taken back.
+Status runOnHost(Device& device, Kernel& kernel, std::span<const TensorView> from, std::span<const TensorView> to,
+                 const RandomKey& key) {
+  std::vector<Tensor> tensors;
+  std::vector<TensorView> inputs, outputs;
+  for (const TensorView& view : from) {
+    if (!view.present()) {
+      inputs.emplace_back();
+      continue;
+    }
+    SS_ASSIGN(Tensor tensor, readTensor(device, view));
+    tensors.push_back(std::move(tensor));
+    inputs.push_back(tensors.back().view());
+  }
+  for (const TensorView& view : to) {
+    tensors.emplace_back(view.dtype, view.dims);
+    outputs.push_back(tensors.back().view());
+  }
+  SS_TRY(runKernel(kernel, {inputs, outputs, {}, key, 0, {}}));
+  for (std::size_t i = 0; i < to.size(); ++i) SS_TRY(writeTensor(device, to[i], outputs[i]));
+  return {};
+}
+
 }  // namespace
 
 void CollectiveRunner::begin(const Node&, const KernelCall&) { SS_CHECK(false); }
 bool CollectiveRunner::hasBegun(const Node&) const { return false; }
 Status CollectiveRunner::wait(const Node&) { return {}; }
+Status CollectiveRunner::none(const Node& node) {
+  return unsupported(fmt::format("{}: nobody runs collectives of a device here; expected the ranks of a run", node.label()));
+}
 
 Error Executor::cancelledBefore(int instruction) {
   return {ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction)};
@@ -133,6 +159,8 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   if (options.collectives && (!reached || !options.leavesRunning)) options.collectives->settle();
   if (reached && !device_.facts().immediate)
     if (Status status = device_.synchronise(); !status) reached = tl::make_unexpected(std::move(status.error()));
+  if (options.collectives && plan_.deviceRanks)
+    if (Status ended = options.collectives->ended(); !ended) reached = tl::make_unexpected(std::move(ended.error()));
   if (source) {
     Activity activity = source->takeActivity();
     placeOnHostClock(activity, std::span(*options.spans).subspan(before));
@@ -288,6 +316,15 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   activityId = static_cast<std::uint64_t>(index) + 1;
   const RandomKey key{options.key.seed, options.key.step, bound.randomNode};
   if (bound.copies) return runCopy(index);
+  if (bound.byDevice) {
+    const Node& node = graph_.node(plan_.instructions[at(index)].node);
+    if (!options.collectives) {
+      if (Status status = runOnHost(device_, *bound.kernel, bound.inputs, bound.outputs, key); !status)
+        return tl::make_unexpected(saidBy(node, status.error()));
+      return {};
+    }
+    return options.collectives->putOnDevice(node, {bound.inputs, bound.outputs, {}, key, bound.stream, {}});
+  }
   if (!bound.kernel) {
     if (bound.collective && options.collectives) [[unlikely]]
       return unsupported(

@@ -53,6 +53,12 @@ class CollectiveRunner {
   virtual bool hasBegun(const Node& node) const;  // and was not waited for
   virtual Status wait(const Node& node);
   virtual void settle() {}  // returns when none runs any more
+  // Of a plan whose device runs them (ExecutionPlan::deviceRanks): puts it on the stream of `call`. What became of those
+  // that were put there is asked for when the device has been waited for.
+  virtual Status putOnDevice(const Node& node, const KernelCall&) { return none(node); }
+  virtual Status ended() { return {}; }
+  // The error where nobody can.
+  static Status none(const Node& node);
 };
 
 class Executor {
@@ -87,7 +93,8 @@ class Executor {
     std::vector<Span>* spans = nullptr;  // appended to when not null; reserve it first
     Activity* activity = nullptr;        // with spans: what the device recorded is added to it
     InstructionMarks* marks = nullptr;   // told of instructions that run a kernel or a copy
-    // Runs collectives; null: their kernels do, which know of one rank alone, so that nothing is sent (trials, proofs).
+    // Runs collectives; it is there where the plan's device runs them. Null: their kernels do, which know of one rank alone,
+    // so that nothing is sent (trials, proofs).
     CollectiveRunner* collectives = nullptr;
     // Called before one of them begins to run beside other instructions (plan.early). Where somebody looks at every
     // instruction and may stop (`before`), none does.
@@ -206,7 +213,7 @@ class Executor {
     std::unique_ptr<Kernel> kernel;
     Device* device = nullptr;
     StreamId stream = 0;
-    bool copies = false, collective = false;
+    bool copies = false, collective = false, byDevice = false;  // a collective that the device runs
     std::vector<TensorView> inputs, outputs;
     std::span<std::byte> workspace;
     std::vector<std::pair<const bool*, bool>> predicates;

@@ -75,6 +75,21 @@ Status Executor::makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel&
     }
     const OpDef* const op = operators_.ops.find(node);
     instructions_[i].collective = op && op->sideEffect == SideEffect::kCollective;
+    if (plan_.deviceRanks && instruction.collective && !instruction.onHost) {
+      static const Determinism kByDevice =
+          Determinism::fixed("the library of the device adds in an order that its topology and settings decide");
+      implementations_[i] = InternedText("NCCL");
+      determinism_[i] = saidOnce(kByDevice);
+      instructions_[i].byDevice = true;
+      // For runs that send nothing: on the host, as rank kernels are written for it.
+      KernelSpec spec = instruction.spec();
+      for (auto* operands : {&spec.inputs, &spec.outputs})
+        for (OperandSpec& operand : *operands) operand.space = Space::kHost;
+      auto made = makeKernel(operators_.kernels, cpuDevice().facts().kernels, spec, plan_.anyThreads);
+      if (!made) return tl::make_unexpected(saidBy(node, made.error()));
+      instructions_[i].kernel = std::move(made->kernel);
+      continue;
+    }
     if (instruction.dynamic) {
       implementations_[i] = InternedText("chosen at run time");
       anyDynamic_ = true;

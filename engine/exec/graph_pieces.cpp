@@ -12,6 +12,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 std::string_view reasonAgainst(const ExecutionPlan& plan, const Instruction& instruction) {
   if (instruction.view) return "";
   if (instruction.onHost) return "instructions of the CPU";
+  if (plan.deviceRanks && instruction.collective) return "collectives, at which ranks meet";
   if (instruction.dynamic) return "extents that are known only at run time";
   const auto onHost = [&](int buffer) { return buffer >= 0 && plan.buffers[at(buffer)].space == Space::kHost; };
   if (instruction.kind == InstructionKind::kCopy &&

@@ -10,7 +10,7 @@ namespace stepscope {
 bool isOptimisation(std::string_view name) {
   return name.starts_with("pass.") || name.starts_with("memory.") || name.starts_with("recompute.") || name == "kernels" ||
          name == "threads" || name == "deterministic" || name == "subnormals" || name == "precision" ||
-         name == "precision.force" || name.starts_with("cuda.");
+         name == "precision.force" || name.starts_with("cuda.") || name == "streams.partition";
 }
 
 std::string optionValue(const TrainOptions& options, const std::string& name, const std::vector<OptionInfo>& table) {

@@ -48,6 +48,9 @@ class Candidates {
     return base_.cores == now ? Status() : add("threads", std::to_string(base_.cores));
   }
 
+  // The plan's own choice of streams next to the one that somebody has made.
+  Status addPartition(const std::string& name) { return base_.options.streamPartition ? add(name, "") : Status(); }
+
   Status addRecompute(const std::string& name) {
     if (name == "recompute.plan")
       return base_.options.recomputePlan.empty() || base_.options.recomputeBudget > 0 ? Status() : add(name, "");
@@ -81,6 +84,8 @@ Result<std::vector<TrialCandidate>> trialCandidates(const TrialBase& base, const
       SS_TRY(candidates.addThreads());
     else if (name.starts_with("recompute."))
       SS_TRY(candidates.addRecompute(name));
+    else if (name == "streams.partition")
+      SS_TRY(candidates.addPartition(name));
     else if (name.starts_with("cuda.") && (base.options.device == "cpu" || base.options.device.starts_with("mirror")))
       continue;
     else if (name == "kernels" && question.only().empty())

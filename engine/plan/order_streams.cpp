@@ -128,15 +128,18 @@ class Orderer {
   int index_ = 0;
 };
 
-void chooseStreams(ExecutionPlan& plan) {
-  const bool copies = std::any_of(plan.instructions.begin(), plan.instructions.end(),
-                                  [](const Instruction& i) { return i.kind == InstructionKind::kCopy; });
+void chooseStreams(ExecutionPlan& plan, std::span<const int> chosen) {
+  // Collectives beside each other would be in another order on another rank.
+  const auto apart = [&](const Instruction& i) {
+    return i.kind == InstructionKind::kCopy || (plan.deviceRanks && i.collective && !i.onHost);
+  };
+  const bool copies = std::any_of(plan.instructions.begin(), plan.instructions.end(), apart);
   const int kernels = copies && plan.streams > 1 ? plan.streams - 1 : plan.streams;
   std::vector<int> tail(at(kernels), -1);            // by stream: its last kernel
   std::vector<int> madeBy(plan.buffers.size(), -1);  // by buffer
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
     Instruction& instruction = plan.instructions.edit()[i];
-    if (instruction.kind == InstructionKind::kCopy) {
+    if (apart(instruction)) {
       instruction.stream = plan.streams - 1;
       continue;
     }
@@ -148,12 +151,13 @@ void chooseStreams(ExecutionPlan& plan) {
       stream = static_cast<int>(follows - tail.begin());
       break;
     }
+    if (i < chosen.size() && chosen[i] >= 0) stream = chosen[i];
     instruction.stream = stream;
     const int maker =
         instruction.view && instruction.inputs[0] >= 0 ? madeBy[at(instruction.inputs[0])] : static_cast<int>(i);
     for (const int b : instruction.outputs)
       if (b >= 0) madeBy[at(b)] = maker;
-    if (!instruction.view) tail[at(stream)] = static_cast<int>(i);
+    if (!instruction.view && at(stream) < tail.size()) tail[at(stream)] = static_cast<int>(i);
   }
 }
 
@@ -192,10 +196,10 @@ class Unordered {
 
 }  // namespace
 
-void orderStreams(ExecutionPlan& plan, int streams) {
+void orderStreams(ExecutionPlan& plan, int streams, std::span<const int> chosen) {
   plan.streams = std::max(1, streams);
   if (oneLane(plan)) return;
-  chooseStreams(plan);
+  chooseStreams(plan, chosen);
   Orderer(plan).run();
 }
 

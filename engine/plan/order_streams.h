@@ -6,6 +6,7 @@
 // condition of If), the host. Nothing else is ordered.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,12 @@
 
 namespace stepscope {
 
-// Gives instructions their streams: copies get the last one where there are several; kernels follow the stream of the value
-// that was made last, so that branches run beside each other. Then adds waits such that every two instructions of which one
-// writes what the other reads or writes, by the same buffer, are ordered. Changes nothing for one stream of the CPU.
-void orderStreams(ExecutionPlan& plan, int streams);
+// Gives instructions their streams: copies, and collectives that the device runs, get the last one where there are several;
+// kernels follow the stream of the value that was made last, so that branches run beside each other. Then adds waits such
+// that every two instructions of which one writes what the other reads or writes, by the same buffer, are ordered. Changes
+// nothing for one stream of the CPU. `chosen`: by instruction, the stream that a kernel gets instead; -1: none
+// (stream_partition.h).
+void orderStreams(ExecutionPlan& plan, int streams, std::span<const int> chosen = {});
 
 // Lengthens lifetimes in the arenas to the last instruction that could run at the same time as one that uses the buffer.
 // Needs the waits. Doing so twice changes nothing more. Called by packArena(), when workspaces are there too.

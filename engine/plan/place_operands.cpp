@@ -5,21 +5,27 @@
 #include <algorithm>
 
 #include "engine/ops/op_registry.h"
+#include "kernels/device_ranks.h"
 
 namespace stepscope {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+bool sumsUp(std::string_view op) {
+  return op == "AllReduce" || op == "ReduceScatter" || op == "ReduceScatterRows" || op == "Reduce";
+}
+
 class Placer {
  public:
   Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, bool referenceKernels,
-         SpecTable& specs)
+         bool deviceRanks, SpecTable& specs)
       : plan_(plan),
         graph_(graph),
         ops_(ops),
         device_(device),
         hostKernels_(referenceKernels && device.facts().kernels != cpuDevice().facts().kernels),
+        deviceRanks_(deviceRanks),
         specs_(specs) {}
 
   void run() {
@@ -69,6 +75,12 @@ class Placer {
     if (instruction.dynamic) return "its extents are known only at run time";
     if (hasStrings(instruction)) return "it has strings";
     if (hostKernels_) return "kernels of reference run on the CPU";
+    if (instruction.collective && deviceRanks_) {
+      const DType dtype = instruction.spec().inputs[0].dtype;
+      return sumsUp(instruction.spec().op) && !deviceRanksAdd(dtype)
+                 ? fmt::format("NCCL has no sums of {}", dtypeName(dtype))
+                 : "";
+    }
     if (!device_.takes(instruction.spec())) return fmt::format("device '{}' has no kernel for it", device_.facts().name);
     return "";
   }
@@ -139,6 +151,7 @@ class Placer {
   const OpRegistry& ops_;
   const Device& device_;
   const bool hostKernels_;  // kernels of reference, which are functions of the host
+  const bool deviceRanks_;  // collectives run on the device
   SpecTable& specs_;
   std::vector<int> twins_;  // by buffer: the same value in the other space; -1 = not there
 };
@@ -146,8 +159,8 @@ class Placer {
 }  // namespace
 
 void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device,
-                   bool referenceKernels, SpecTable& specs) {
-  Placer(plan, graph, ops, device, referenceKernels, specs).run();
+                   bool referenceKernels, bool deviceRanks, SpecTable& specs) {
+  Placer(plan, graph, ops, device, referenceKernels, deviceRanks, specs).run();
 }
 
 }  // namespace stepscope

@@ -13,11 +13,12 @@ namespace stepscope {
 // producer.
 //  - On the CPU run: what the device does not take (Device::takes), what has extents that are known only at run time, and
 //    what has strings; with `referenceKernels` everything, where the device runs other kernels than the CPU. The reason is
-//    kept in the instruction.
+//    kept in the instruction. Collectives too, unless `deviceRanks` and the device can sum up their type
+//    (kernels/device_ranks.h).
 //  - On the host are: the batch, constants (the device has its own, made at bind), conditions of If, and the inputs that an
 //    op reads on the host (OpDef::hostInputs). Specs say of every operand where it is. Copies of the batch to the device
 //    stand first, whoever reads them.
 void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device,
-                   bool referenceKernels, SpecTable& specs);
+                   bool referenceKernels, bool deviceRanks, SpecTable& specs);
 
 }  // namespace stepscope

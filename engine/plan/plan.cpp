@@ -12,6 +12,7 @@
 #include "engine/plan/place_operands.h"
 #include "engine/plan/share_memory.h"
 #include "engine/plan/spec_table.h"
+#include "engine/plan/stream_partition.h"
 
 namespace stepscope {
 namespace {
@@ -26,6 +27,7 @@ class Planner {
 
   Result<ExecutionPlan> make() {
     plan_.anyThreads = options_.anyThreads;
+    plan_.deviceRanks = options_.deviceRanks;
     plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
     plan_.instructions = orderedInstructions(graph_, inference_.ops(), options_.overlap);
     plan_.instructionOfNode.assign(graph_.nodeCapacity(), -1);
@@ -37,7 +39,8 @@ class Planner {
       specify(instruction);
     }
     if (options_.device && !options_.device->onHost())
-      placeOperands(plan_, graph_, inference_.ops(), *options_.device, options_.referenceKernels, specs_);
+      placeOperands(plan_, graph_, inference_.ops(), *options_.device, options_.referenceKernels, options_.deviceRanks,
+                    specs_);
     findPhases();
     collectUses();
     SS_TRY(wanted());
@@ -45,7 +48,10 @@ class Planner {
     SS_TRY(addCommits());
     SS_TRY(wanted());
     beginCollectivesEarly(plan_, graph_, inference_.ops(), options_.overlap, options_.prefetch);
-    orderStreams(plan_, options_.streams);
+    if (options_.partition)
+      orderStreams(plan_, options_.streams, assignStreams(plan_, graph_, *options_.partition).streams);
+    else
+      orderStreams(plan_, options_.streams);
     SS_TRY(wanted());
     describeInstructions(plan_, graph_, inference_.ops());
     finishLifetimes();
@@ -230,6 +236,7 @@ class Planner {
       spec.attrs.set("tf32", std::int64_t{1});
     if (op && op->layout.elementwise) dropSharedLayout(spec);
     if (op) instruction.traffic = op->traffic;
+    instruction.collective = op && op->sideEffect == SideEffect::kCollective;
     instruction.kernel = specs_.share(std::move(spec));
   }
 

@@ -103,6 +103,7 @@ struct Instruction {
   bool view = false;                                   // nothing to run
   bool dynamic = false;                                // an operand's extents are known only at run time
   bool updateEntry = false;                            // runs only in micro steps that update
+  bool collective = false;                             // talks to other ranks
   bool onHost = false;                                 // runs on the CPU although the plan is for another device
   Rare<std::string> onHostReason;
   StreamId stream = 0;            // of the plan's device
@@ -125,9 +126,12 @@ struct EarlyCollective {
   int begins = 0;       // before this one, an earlier one
 };
 
+struct StreamPartition;  // stream_partition.h
+
 struct ExecutionPlan {
   Space space = Space::kHost;  // of its device
   int streams = 1;
+  bool deviceRanks = false;                // collectives that are not on the host are the device's own (PlanOptions)
   bool anyThreads = false;                 // kernels give the same bits for any number of threads
   SharedVector<Instruction> instructions;  // by copies of the plan
   std::vector<Buffer> buffers;
@@ -172,7 +176,10 @@ struct PlanOptions {
   const Device* device = nullptr;  // null: the CPU
   // Collectives that run beside other instructions: what sums up over ranks, and what gathers.
   bool overlap = false, prefetch = false;
+  // Collectives run on the device where it can (option distributed=nccl), on a stream of their own: the last one.
+  bool deviceRanks = false;
   int streams = 1;
+  std::shared_ptr<const StreamPartition> partition;  // which of them kernels run on; null: the plan's own choice
 };
 
 // Whose memory a buffer is, and why: "in place of 'x'", "own memory on the host; laid out as nChw16c".

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace stepscope {
 
@@ -44,9 +43,7 @@ Status RankCollectives::exchange(const Node& node, const CollectivePlace& place,
   if (node.op == "AllToAll") return ranks.allToAll(place, inputs[0], outputs[0]);
   if (node.op == "Recv") return ranks.message(place, inputs[0], outputs[0], attribute("from", -1), attribute("to", -1));
   if (node.op == "Send") {  // where its result may not be the memory of its operand
-    if (outputs[0].data != inputs[0].data && outputs[0].bytes() > 0)
-      std::memcpy(outputs[0].data, inputs[0].data, outputs[0].bytes());
-    return {};
+    return ranks.copyOver(place, inputs[0], outputs[0]);
   }
   return unsupported(
       fmt::format("{}: no rank knows how to run it; expected AllReduce, ReduceScatter, AllGather, rows of them, Broadcast, "
@@ -76,13 +73,21 @@ Status RankCollectives::wait(const Node& node) {
   return ended;
 }
 
+Status RankCollectives::putOnDevice(const Node& node, const KernelCall& call) {
+  CollectivePlace place = placeOf(node);
+  place.stream = call.stream;
+  return exchange(node, place, call.inputs, call.outputs);
+}
+
+Status RankCollectives::ended() { return context_.ranks->communicator().deviceEnded(); }
+
 void RankCollectives::settle() {
   if (!begun_.empty()) context_.ranks->thread()->settle();
 }
 
 void RankCollectives::leave() {
   for (const Begun& begun : begun_)
-    if (context_.ranks->thread()->take()) context_.ranks->keep(begun.node->name, begun.outputs);
+    if (context_.ranks->thread()->take()) SS_CHECK(context_.ranks->keep({begun.node->name}, begun.outputs).has_value());
   begun_.clear();
 }
 

@@ -19,6 +19,8 @@ class RankCollectives final : public CollectiveRunner {
   bool hasBegun(const Node& node) const override;
   Status wait(const Node& node) override;
   void settle() override;
+  Status putOnDevice(const Node& node, const KernelCall& call) override;
+  Status ended() override;
   // The step is taken back. What has begun and was not waited for is ended; what it brought stands where it was put, as
   // nothing ran from its place on, and is kept for when the step is run again.
   void leave();

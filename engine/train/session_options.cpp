@@ -12,6 +12,16 @@
 #include "engine/train/session_alerts.h"
 
 namespace stepscope {
+namespace {
+
+// A value as a line of text can hold it.
+std::string shortened(std::string value) {
+  constexpr std::size_t kMost = 80;
+  if (value.size() > kMost) value = fmt::format("{}… ({} bytes)", value.substr(0, kMost / 2), value.size());
+  return value;
+}
+
+}  // namespace
 
 Status Session::setOptions(TrainOptions options) {
   SS_TRY(checkOptions(options));
@@ -60,7 +70,7 @@ Status Session::applyOptions() {
   proof.set_step(nextStep());
   for (const std::string& name : changed)
     proof.set_change(toUtf8(fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name,
-                                        optionValue(*pending_, name, registry().options()))));
+                                        shortened(optionValue(*pending_, name, registry().options())))));
   // Parameters of another type: a state of its own, which no running step can go on with.
   const bool retyped = before.masterWeights != pending_->masterWeights ||
                        (before.masterWeights == "off" && before.precision != pending_->precision);

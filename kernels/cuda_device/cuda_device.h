@@ -2,10 +2,12 @@
 // of the engine. Sessions of several threads share it: every call takes its lock, and brings the context to its thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "kernels/cuda_device/staging.h"
 #include "kernels/device_graph.h"
 #include "kernels/device_health.h"
+#include "kernels/device_ranks.h"
 #include "kernels/emulated/direct.h"
 #include "kernels/generated_kernel.h"
 #include "kernels/library_product.h"
@@ -49,6 +52,7 @@ class CudaDevice final : public Device,
                          public ActivitySource,
                          public GraphSource,
                          public DeviceHealth,
+                         public DeviceRanksSource,
                          public gpu::DirectLaunches,
                          public gpu::GeneratedKernels,
                          public gpu::LibraryProducts {
@@ -87,6 +91,10 @@ class CudaDevice final : public Device,
   Result<std::unique_ptr<DeviceGraph>> endGraph() override;
   Status replay(DeviceGraph& graph) override;
 
+  // --- collectives, by NCCL (device_ranks.cpp)
+  Result<std::vector<std::byte>> ranksId() override;
+  Result<std::unique_ptr<DeviceRanks>> joinRanks(std::span<const std::byte> id, int rank, int size) override;
+
   // --- records
   void startActivity() override;
   Activity takeActivity() override;
@@ -108,6 +116,8 @@ class CudaDevice final : public Device,
   // Waits for all streams.
   Status finish();
   CuResult waitFor(std::size_t stream);
+  // Lets NCCL put a collective on a stream.
+  Status putCollective(StreamId stream, const std::function<Status(CuStream)>& work);
   // What kernels complain of; `all`: everything has run.
   Status answer(bool all);
   Result<CuStream> streamOf(StreamId stream) const;

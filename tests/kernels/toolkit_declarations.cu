@@ -3,6 +3,9 @@
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cupti.h>
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
 #include <nvrtc.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -12,6 +15,7 @@
 #include "engine/profile/nvtx.h"
 #include "kernels/cuda_device/cublas.h"
 #include "kernels/cuda_device/cupti.h"
+#include "kernels/cuda_device/nccl.h"
 #include "kernels/cuda_device/nvrtc.h"
 
 using namespace stepscope;
@@ -163,6 +167,22 @@ static_assert(sizeof(cuda::LtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_
 SS_SAME_PLACE(cuda::LtHeuristic, algorithm, cublasLtMatmulHeuristicResult_t, algo);
 SS_SAME_PLACE(cuda::LtHeuristic, workspaceBytes, cublasLtMatmulHeuristicResult_t, workspaceSize);
 SS_SAME_PLACE(cuda::LtHeuristic, state, cublasLtMatmulHeuristicResult_t, state);
+
+// --- NCCL, where it is installed beside the toolkit
+#if __has_include(<nccl.h>)
+static_assert(cuda::kNcclSuccess == ncclSuccess && cuda::kNcclSystemError == ncclSystemError &&
+              cuda::kNcclInvalidArgument == ncclInvalidArgument && cuda::kNcclInvalidUsage == ncclInvalidUsage &&
+              cuda::kNcclRemoteError == ncclRemoteError && cuda::kNcclInProgress == ncclInProgress);
+static_assert(cuda::kNcclSum == ncclSum && cuda::kNcclAverage == ncclAvg);
+static_assert(cuda::kNcclI8 == ncclInt8 && cuda::kNcclU8 == ncclUint8 && cuda::kNcclI32 == ncclInt32 &&
+              cuda::kNcclU32 == ncclUint32 && cuda::kNcclI64 == ncclInt64 && cuda::kNcclU64 == ncclUint64 &&
+              cuda::kNcclF16 == ncclFloat16 && cuda::kNcclF32 == ncclFloat32 && cuda::kNcclF64 == ncclFloat64 &&
+              cuda::kNcclBF16 == ncclBfloat16);
+static_assert(sizeof(cuda::NcclId) == sizeof(ncclUniqueId) && sizeof(cuda::NcclComm) == sizeof(ncclComm_t) &&
+              sizeof(cuda::NcclResult) == sizeof(ncclResult_t));
+#define SS_NCCL_SHAPE(member, symbol, parameters) SS_SAME_SHAPE(cuda::Nccl::member, symbol)
+SS_NCCL_FUNCTIONS(SS_NCCL_SHAPE)
+#endif
 
 // --- NVTX
 SS_SAME_PLACE(nvtx::Event, version, nvtxEventAttributes_t, version);

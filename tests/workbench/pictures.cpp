@@ -24,6 +24,7 @@
 #include "views/graph/graph_view.h"
 #include "views/graph/phase_strip.h"
 #include "views/open_dialog/set_up_dialog.h"
+#include "views/streams/streams_view.h"
 
 using namespace stepscope;
 
@@ -274,6 +275,25 @@ void precision() {
   }
 }
 
+// Streams of the emulated device behind a step, a node dragged elsewhere.
+void streams() {
+  if (!wants(QStringLiteral("streams"))) return;
+  WindowDriver w(screen);
+  check(w.openBuilt(bundledModels()[0], {{"device", "emulated"}, {"cuda.streams", "3"}}), "streams", w);
+  check(w.act("step_whole"), "streams", w);
+  auto* view = static_cast<StreamsView*>(w.view(QStringLiteral("streams")));
+  w.loop().act([&] { w->board().move(QStringLiteral("streams"), Area::kCentre); });
+  rest(w, *w);
+  save(w, *w, QStringLiteral("streams-plan"));
+  const auto& picture = view->canvas().picture();
+  for (const int i : picture->schedule.critical)
+    if (picture->movable[static_cast<std::size_t>(i)] && view->canvas().rectOf(i).width() > 20) {
+      w.loop().act([&] { emit view->canvas().moved(i, 1); });
+      break;
+    }
+  save(w, *w, QStringLiteral("streams-moved"));
+}
+
 // Every pass of the language model tried, why one gives what it gives, and a session that is under way.
 void trials() {
   if (!wants(QStringLiteral("trials"))) return;
@@ -420,6 +440,7 @@ int main(int argc, char** argv) {
     trials();
     recorded();
     emulated();
+    streams();
     if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();

@@ -52,6 +52,33 @@ TEST(Safetensors, KeepsMetadataAndHostileNames) {
   EXPECT_EQ(back->metadata, (std::map<std::string, std::string>{{"step", "12"}, {"é", "\x01"}}));
 }
 
+// A file with holes: a tensor of more than 2^32 elements, and one behind it, which only 64 bits can address.
+TEST(Safetensors, ReadsWhatLiesBehindMoreThanTwoToThe32Elements) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "large.safetensors";
+  constexpr std::int64_t kElements = (std::int64_t{1} << 32) + 8, kBytes = kElements + 12;
+  const std::string header = R"({"big":{"dtype":"U8","shape":[4294967304],"data_offsets":[0,4294967304]},)"
+                             R"("small":{"dtype":"F32","shape":[3],"data_offsets":[4294967304,4294967316]}})";
+  std::ofstream(path, std::ios::binary) << withHeader(header, "");
+  const auto begin = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  std::filesystem::resize_file(path, static_cast<std::uintmax_t>(begin + kBytes));
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    const float values[] = {1, 2, 3};
+    file.seekp(begin + kElements);
+    file.write(reinterpret_cast<const char*>(values), sizeof(values));
+  }
+  const auto reader = SafetensorsReader::open(path);
+  ASSERT_TRUE(reader.has_value()) << reader.error().message;
+  EXPECT_EQ(reader->entries().at("big").dims, (Dims{kElements}));
+  const Tensor small(DType::kF32, {3});
+  ASSERT_TRUE(reader->read(reader->entries().at("small"), small.view()).has_value());
+  EXPECT_EQ(small.as<float>()[0], 1.0f);
+  EXPECT_EQ(small.as<float>()[2], 3.0f);
+  std::filesystem::resize_file(path, static_cast<std::uintmax_t>(begin + kBytes - 1));
+  EXPECT_FALSE(SafetensorsReader::open(path).has_value());
+}
+
 TEST(Safetensors, BrokenFilesGiveTypedErrors) {
   const auto one = [](const std::string& body, const std::string& data = "datadata") {
     return withHeader("{\"a\":{" + body + "}}", data);

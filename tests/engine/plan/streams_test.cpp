@@ -5,6 +5,7 @@
 #include <random>
 
 #include "engine/plan/order_streams.h"
+#include "engine/plan/stream_partition.h"
 #include "tests/engine/plan/step_graph.h"
 
 namespace stepscope {
@@ -103,6 +104,52 @@ TEST_P(Streams, OfATrainingStepOrderItsUpdates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Streams, ::testing::Values("cpu", "mirror", "mirror:Relu,SgdUpdate"));
+
+// Whoever chooses the streams: nodes run where they are told to, and whatever touches the same bytes is ordered.
+TEST(ChosenStreams, AreTakenAndOrdered) {
+  const StepGraph step(8, 24);
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    PlanOptions options;
+    options.device = *findDevice("mirror:SgdUpdate");
+    options.streams = 3;
+    std::mt19937 random(seed);
+    auto partition = std::make_shared<StreamPartition>(streamsOf(step.plan(options), step.graph));
+    ASSERT_GT(partition->nodes.size(), 20U);
+    for (auto& [key, stream] : partition->nodes) stream = static_cast<int>(random() % 3);
+    partition->nodes["loss:nothing"] = 1;
+    const auto again = parseStreamPartition(streamPartitionText(*partition), "text");
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    EXPECT_EQ(again->nodes, partition->nodes);
+    options.partition = partition;
+    ExecutionPlan plan = step.plan(options);
+    packArena(plan, step.graph, true);
+    EXPECT_EQ(checkStreams(plan, step.graph), std::vector<std::string>()) << seed;
+    EXPECT_EQ(assignStreams(plan, step.graph, *partition).unknown, std::vector<std::string>{"loss:nothing"});
+    partition->nodes.erase("loss:nothing");
+    EXPECT_EQ(streamsOf(plan, step.graph).nodes, partition->nodes) << seed;
+  }
+}
+
+TEST(ChosenStreams, OfBadTextsAreRefusedWithThePlace) {
+  const std::pair<const char*, const char*> texts[] = {
+      {"{", "found no JSON; expected an object"},
+      {"[1]", "found array; expected an object"},
+      {"{}", "streams: found nothing; expected 1 to 8"},
+      {R"({"streams": 9, "nodes": {}})", "streams: found 9; expected a whole number from 1 to 8"},
+      {R"({"streams": 1.5, "nodes": {}})", "streams: found 1.5"},
+      {R"({"streams": 2})", "nodes: found nothing; expected an object of keys and numbers"},
+      {R"({"streams": 2, "nodes": [0]})", "nodes: found array"},
+      {R"({"streams": 2, "nodes": {"": 0}})", "nodes: found an empty key; expected that of a node"},
+      {R"({"streams": 2, "nodes": {}, "more": 1})", "found 'more'; expected streams and nodes"},
+  };
+  for (const auto& [text, why] : texts) {
+    const auto read = parseStreamPartition(text, "x.json");
+    ASSERT_FALSE(read.has_value()) << text;
+    EXPECT_NE(read.error().message.find(why), std::string::npos) << read.error().message;
+    EXPECT_TRUE(read.error().message.starts_with("streams 'x.json'")) << read.error().message;
+  }
+  EXPECT_EQ(readStreamPartition("/nowhere.json").error().code, ErrorCode::kNotFound);
+}
 
 TEST(BrokenStreams, AWaitThatIsTakenAwayIsMissed) {
   int waits = 0, missed = 0;

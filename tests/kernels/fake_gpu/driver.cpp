@@ -139,12 +139,12 @@ CuResult cuGetErrorString(CuResult error, const char** text) {
 }
 
 CuResult cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = static_cast<int>(fake::gpu().orders().devices);
   return kCuSuccess;
 }
 CuResult cuDeviceGet(CuDevice* device, int ordinal) {
   *device = 0;
-  return ordinal == 0 ? kCuSuccess : 101;
+  return ordinal >= 0 && ordinal < fake::gpu().orders().devices ? kCuSuccess : 101;
 }
 CuResult cuDeviceGetName(char* name, int length, CuDevice) {
   std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));

@@ -50,6 +50,7 @@ void Gpu::start() {
     if (name == "no-graphs") orders_.noGraphs = true;
     if (name == "memory") number(orders_.memory);
     if (name == "seed") number(orders_.seed);
+    if (name == "devices") number(orders_.devices);
     if (name == "fail-allocation") number(orders_.failAllocation);
     if (name == "fail-launch") number(orders_.failLaunch);
     if (name == "lose-device") number(orders_.loseDevice);

@@ -8,6 +8,7 @@
 //   fail-allocation=N   the N-th allocation finds no memory, once
 //   fail-launch=N       the N-th launch ends as an illegal address would: every later call says so
 //   lose-device=N       from the N-th launch on the GPU is gone
+//   devices=N           GPUs that there are (1); in one process they are one
 //   no-graphs           streams cannot be captured
 #pragma once
 
@@ -74,7 +75,7 @@ using cuda::CuResult;
 
 struct Orders {
   bool noDevice = false, oldDriver = false, oldGpu = false, wrongCode = false, noGraphs = false;
-  std::int64_t memory = std::int64_t{4} << 30, seed = 1, failAllocation = 0, failLaunch = 0, loseDevice = 0;
+  std::int64_t devices = 1, memory = std::int64_t{4} << 30, seed = 1, failAllocation = 0, failLaunch = 0, loseDevice = 0;
 };
 
 class Gpu {

@@ -16,7 +16,7 @@ namespace stepscope {
 class CodeFolder {
  public:
   explicit CodeFolder(const std::string& name)
-      : path_(std::filesystem::path(testing::TempDir()) / (name + "_" + std::to_string(getpid()))) {
+      : path_(std::filesystem::path(::testing::TempDir()) / (name + "_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(path_);
   }
   ~CodeFolder() {
@@ -47,7 +47,7 @@ inline bool useFakeGpu(const std::string& orders = "") {
   kernels([](const char* name, void* data) { *static_cast<std::ofstream*>(data) << name << '\n'; }, &names);
   setenv("STEPSCOPE_GPU_CODE", folder.path().c_str(), 1);
   setenv("STEPSCOPE_FAKE_GPU", orders.c_str(), 1);
-  for (const char* library : {"STEPSCOPE_CUPTI", "STEPSCOPE_CUBLASLT", "STEPSCOPE_NVRTC"})
+  for (const char* library : {"STEPSCOPE_CUPTI", "STEPSCOPE_CUBLASLT", "STEPSCOPE_NCCL", "STEPSCOPE_NVRTC"})
     if (!std::getenv(library)) setenv(library, "off", 1);
   return true;
 }
