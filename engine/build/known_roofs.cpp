@@ -38,7 +38,8 @@ CacheQuestion question(int threads) {
 }  // namespace
 
 std::string roofsText(const cpu::MachinePeak& peak) {
-  std::string text = fmt::format("{} {} {} {}\n", peak.threads, peak.operationsPerSecond, peak.bfloat16PerSecond, peak.ns);
+  std::string text = fmt::format("{} {} {} {} {}\n", peak.threads, peak.operationsPerSecond, peak.bfloat16PerSecond,
+                                 peak.float16PerSecond, peak.ns);
   for (const cpu::MemoryLevel& level : peak.levels)
     text += fmt::format("{} {} {} {}\n", std::ranges::find(kLevels, level.name) - kLevels.begin(), level.capacity,
                         level.workingSet, level.bytesPerSecond);
@@ -49,8 +50,11 @@ std::optional<cpu::MachinePeak> roofsFrom(const std::string& text) {
   cpu::MachinePeak peak;
   std::istringstream in(text);
   const auto isSpeed = [](double x) { return std::isfinite(x) && x >= 0; };
-  if (!(in >> peak.threads >> peak.operationsPerSecond >> peak.bfloat16PerSecond >> peak.ns)) return std::nullopt;
-  if (peak.threads < 1 || !isSpeed(peak.operationsPerSecond) || !isSpeed(peak.bfloat16PerSecond)) return std::nullopt;
+  if (!(in >> peak.threads >> peak.operationsPerSecond >> peak.bfloat16PerSecond >> peak.float16PerSecond >> peak.ns))
+    return std::nullopt;
+  for (const double speed : {peak.operationsPerSecond, peak.bfloat16PerSecond, peak.float16PerSecond})
+    if (!isSpeed(speed)) return std::nullopt;
+  if (peak.threads < 1) return std::nullopt;
   for (std::size_t name = 0; in >> name;) {
     cpu::MemoryLevel level;
     if (name >= kLevels.size() || !(in >> level.capacity >> level.workingSet >> level.bytesPerSecond)) return std::nullopt;

@@ -138,7 +138,8 @@ TEST_F(KnownResults, AFolderThatCannotBeIsAnAlertAndNoError) {
 }
 
 TEST(KnownRoofs, AreReadAsTheyWereWritten) {
-  cpu::MachinePeak peak{3, 123.456e9, 0, {{"core caches", 1 << 20, 1 << 19, 1.5e11}, {"memory", 0, 64 << 20, 2.25e10}}, 777};
+  cpu::MachinePeak peak{3,  123.456e9, 0, 0, {{"core caches", 1 << 20, 1 << 19, 1.5e11}, {"memory", 0, 64 << 20, 2.25e10}},
+                        777};
   const auto read = roofsFrom(roofsText(peak));
   ASSERT_TRUE(read);
   EXPECT_EQ(roofsText(*read), roofsText(peak));
@@ -148,9 +149,9 @@ TEST(KnownRoofs, AreReadAsTheyWereWritten) {
 }
 
 TEST(KnownRoofs, RefuseWhatIsNone) {
-  for (const char* const text : {"", "2", "2 1e9 0 5\n", "0 1e9 0 5\n2 0 64 1e9\n", "2 -1 0 5\n2 0 64 1e9\n",
-                                 "2 nan 0 5\n2 0 64 1e9\n", "2 1e9 0 5\n7 0 64 1e9\n", "2 1e9 0 5\n2 0 64\n",
-                                 "2 1e9 0 5\n0 0 64 1e9\n", "2 1e9 0 5\n2 0 64 -1\n", "2 1e9 0 5\n2 0 64 1e9\nx"})
+  for (const char* const text : {"", "2", "2 1e9 0 0 5\n", "0 1e9 0 0 5\n2 0 64 1e9\n", "2 -1 0 0 5\n2 0 64 1e9\n",
+                                 "2 nan 0 0 5\n2 0 64 1e9\n", "2 1e9 0 0 5\n7 0 64 1e9\n", "2 1e9 0 0 5\n2 0 64\n",
+                                 "2 1e9 0 0 5\n0 0 64 1e9\n", "2 1e9 0 0 5\n2 0 64 -1\n", "2 1e9 0 0 5\n2 0 64 1e9\nx"})
     EXPECT_FALSE(roofsFrom(text)) << text;
 }
 
