@@ -151,6 +151,7 @@ Status Communicator::wait(std::span<Transfer> sends, std::span<Transfer> receive
       waited_ = turn > 0;
       return {};
     }
+    if (watch_ && watch_->gaveUp()) return watch_->ended(&culprit_);
     const std::int64_t now = rankClockNs(), giveUp = giveUpAt_;
     const bool told = giveUp > 0 && now > giveUp;
     if (!told && now < until) continue;

@@ -43,6 +43,11 @@ Status DeviceWatch::ended(int* culprit) {
   return tl::make_unexpected(*error_);
 }
 
+bool DeviceWatch::gaveUp() {
+  const std::lock_guard lock(mutex_);
+  return error_.has_value();
+}
+
 void DeviceWatch::giveUp() { ranks_->abort(); }
 
 // Called with the mutex held.

@@ -32,6 +32,8 @@ class DeviceWatch {
   // The device has been waited for, so that none runs any more. Error, kept from then on: why they were given up. `culprit`:
   // the rank that is gone; unchanged where none is.
   Status ended(int* culprit);
+  // They were given up: ended() says why. The host may be waiting for other ranks meanwhile, which come no more.
+  bool gaveUp();
   // They give up: this rank has failed.
   void giveUp();
 

@@ -280,7 +280,8 @@ void streams() {
   if (!wants(QStringLiteral("streams"))) return;
   WindowDriver w(screen);
   check(w.openBuilt(bundledModels()[0], {{"device", "emulated"}, {"cuda.streams", "3"}}), "streams", w);
-  check(w.act("step_whole"), "streams", w);
+  w.loop().act([&] { w->session().train(1); });
+  check(w.settled(), "streams", w);
   auto* view = static_cast<StreamsView*>(w.view(QStringLiteral("streams")));
   w.loop().act([&] { w->board().move(QStringLiteral("streams"), Area::kCentre); });
   rest(w, *w);

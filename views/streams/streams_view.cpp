@@ -154,7 +154,9 @@ void StreamsView::takeTimes() {
   bool any = false;
   if (measured)
     for (const snapshot::DeviceRecord& record : measured->device().records())
-      if (record.instruction() >= 0 && record.instruction() < plan->size() && record.end_ns() > record.begin_ns()) {
+      if (record.kind() != snapshot::DeviceRecord::STREAM_WAIT && record.kind() != snapshot::DeviceRecord::HOST_WAIT &&
+          record.kind() != snapshot::DeviceRecord::OVERHEAD && record.instruction() >= 0 &&
+          record.instruction() < plan->size() && record.end_ns() > record.begin_ns()) {
         ns[at(record.instruction())] += record.end_ns() - record.begin_ns();
         any = true;
       }

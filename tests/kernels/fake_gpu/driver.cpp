@@ -112,6 +112,14 @@ CuResult fakeGpuPut(CuStream stream, void (*work)(void* data), void* data, const
   });
 }
 
+/// For the fake libraries.
+CuResult fakeGpuRun(CuStream stream) {
+  return withGpu([&](fake::Gpu& gpu) -> CuResult {
+    const CuResult ran = gpu.runUntil([&] { return stream->commands.empty(); });
+    return ran == kCuSuccess && !stream->commands.empty() ? kCuNotReady : ran;
+  });
+}
+
 CuResult cuInit(unsigned) {
   fake::Gpu& gpu = fake::gpu();
   const std::lock_guard lock(gpu.mutex);

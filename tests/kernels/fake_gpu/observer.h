@@ -35,4 +35,8 @@ using Observe = void (*)(const Observer* observer);
 /// fakeGpuPut: work(data) runs when the stream comes to it, with the memory of the GPU open. Answers a CUresult.
 using Put = int (*)(cuda::CuStreamState* stream, void (*work)(void* data), void* data, const char* name);
 
+/// fakeGpuRun: runs what the stream holds, which may be captured meanwhile. Answers kCuNotReady where it waits for another
+/// one.
+using Run = int (*)(cuda::CuStreamState* stream);
+
 }  // namespace stepscope::fake
