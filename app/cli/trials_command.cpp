@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -20,10 +21,12 @@
 namespace stepscope::cli {
 namespace {
 
+constexpr std::int64_t kNotGiven = std::numeric_limits<std::int64_t>::min();
+
 struct TrialsArguments {
   std::string model, project, only, batches;
-  std::int64_t rounds = 0, nothing = 1, planted = 0;
-  double seconds = 0;
+  std::int64_t rounds = kNotGiven, nothing = 1, planted = 0;
+  double seconds = static_cast<double>(kNotGiven);
   bool json = false;
   SharedOptions shared;
 };
@@ -166,18 +169,20 @@ class Live {
 Result<snapshot::GetTrials> trialsQuestion(const TrialsArguments& a) {
   snapshot::GetTrials question;
   question.set_only(a.only);
-  if (a.rounds != 0 && a.seconds != 0) return invalidOption("seconds", "rounds are given as well; expected one of them");
-  if (a.rounds != 0 && (a.rounds < 6 || a.rounds > 100'000))
+  const bool secondsGiven = a.seconds != static_cast<double>(kNotGiven);
+  if (a.rounds != kNotGiven && secondsGiven)
+    return invalidOption("seconds", "rounds are given as well; expected one of them");
+  if (a.rounds != kNotGiven && (a.rounds < 6 || a.rounds > 100'000))
     return invalidOption("rounds", fmt::format("found {}; expected 6 to 100000: fewer have no interval of 95 %", a.rounds));
-  if (a.seconds < 0 || !std::isfinite(a.seconds))
+  if (secondsGiven && !(a.seconds > 0 && std::isfinite(a.seconds)))
     return invalidOption("seconds", fmt::format("found {}; expected a time above 0", a.seconds));
   if (a.nothing < 1 || a.nothing > 1000)
     return invalidOption("nothing", fmt::format("found {}; expected 1 to 1000", a.nothing));
   if (a.planted < 0 || a.planted > 1000)
     return invalidOption("planted", fmt::format("found {}; expected 0 to 1000", a.planted));
   question.set_planted(static_cast<int>(a.planted));
-  question.set_rounds(static_cast<int>(a.rounds));
-  question.set_seconds(a.seconds);
+  if (a.rounds != kNotGiven) question.set_rounds(static_cast<int>(a.rounds));
+  if (secondsGiven) question.set_seconds(a.seconds);
   question.set_nothing(static_cast<int>(a.nothing));
   std::string_view rest = a.batches;
   while (!rest.empty()) {

@@ -9,6 +9,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(50);
 
+// What the library tells of them.
+std::optional<Error> sickness(const DeviceRanks& ranks, const std::string& newest) {
+  const Status health = ranks.health();
+  if (health) return std::nullopt;
+  return Error{health.error().code, fmt::format("{}: {}", newest, health.error().message)};
+}
+
 }  // namespace
 
 DeviceWatch::DeviceWatch(std::unique_ptr<DeviceRanks> ranks, const Transport& transport,
@@ -36,7 +43,8 @@ void DeviceWatch::begins(const std::string& collective) {
 
 Status DeviceWatch::ended(int* culprit) {
   const std::lock_guard lock(mutex_);
-  if (!error_ && runs_) error_ = look();  // what came after the last look
+  // What came after the last look. A rank that is gone by now had done its part: all of it has run.
+  if (!error_ && runs_) error_ = sickness(*ranks_, newest_);
   runs_ = false;
   if (!error_) return {};
   if (culprit_ >= 0) *culprit = culprit_;
@@ -52,8 +60,7 @@ void DeviceWatch::giveUp() { ranks_->abort(); }
 
 // Called with the mutex held.
 std::optional<Error> DeviceWatch::look() {
-  if (const Status health = ranks_->health(); !health)
-    return Error{health.error().code, fmt::format("{}: {}", newest_, health.error().message)};
+  if (auto sick = sickness(*ranks_, newest_)) return sick;
   if (culprit_ = transport_.lostRank(); culprit_ >= 0)
     return Error{ErrorCode::kIo, fmt::format("rank {}: its connection was closed; expected it at {}", culprit_, newest_)};
   const std::int64_t now = rankClockNs(), giveUp = giveUpAt_;

@@ -57,10 +57,12 @@ StreamsView::StreamsView(const ViewContext& context, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(canvas_, 1);
   auto* below = new QVBoxLayout;
+  below->setSpacing(qRound(0.35 * m.unit));
   below->setContentsMargins(m.padding, m.padding / 2, m.padding, m.padding / 2);
   below->addWidget(summary_);
   below->addWidget(proof_);
   auto* row = new QHBoxLayout;
+  row->setSpacing(qRound(0.5 * m.unit));
   for (QPushButton* button : {apply_, reset_, automatic_, try_, save_, load_}) row->addWidget(button);
   row->addStretch(1);
   below->addLayout(row);

@@ -124,6 +124,8 @@ TEST(TrialsCommand, RefusesWhatMakesNoSense) {
     return answer.text;
   };
   EXPECT_NE(refused("--rounds 5", 2).find("option 'rounds': found 5; expected 6 to 100000"), std::string::npos);
+  EXPECT_NE(refused("--rounds 0", 2).find("option 'rounds': found 0; expected 6 to 100000"), std::string::npos);
+  EXPECT_NE(refused("--seconds 0", 2).find("option 'seconds': found 0; expected a time above 0"), std::string::npos);
   EXPECT_NE(refused("--rounds 9 --seconds 2", 2).find("option 'seconds': rounds are given as well"), std::string::npos);
   EXPECT_NE(refused("--seconds -1", 2).find("option 'seconds': found -1"), std::string::npos);
   EXPECT_NE(refused("--batches 1,x", 2).find("option 'batches': found '1,x'"), std::string::npos);

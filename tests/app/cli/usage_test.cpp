@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
 
@@ -157,11 +159,15 @@ TEST(Inspect, ListsParametersAndFoldsShapeConstants) {
 TEST(OptionsOfTheEnvironment, AreShownAndGiveWay) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("stepscope_environment_{}", getpid());
   std::filesystem::create_directories(folder);
+  const char* cache = std::getenv("STEPSCOPE_SET_CACHE_DIR");  // CTest sets it for all tests
+  const std::string cacheDir = cache ? cache : "";
+  unsetenv("STEPSCOPE_SET_CACHE_DIR");
   setenv("STEPSCOPE_SET_LR", "0.25", 1);
   const Answer shown = run("options --json --set eps=0.5", folder), beaten = run("options --json --set lr=0.125", folder);
   setenv("STEPSCOPE_SET_LR", "fast", 1);
   const Answer refused = run("options --json", folder);
   unsetenv("STEPSCOPE_SET_LR");
+  if (!cacheDir.empty()) setenv("STEPSCOPE_SET_CACHE_DIR", cacheDir.c_str(), 1);
   std::filesystem::remove_all(folder);
   EXPECT_EQ(shown.exitCode, 0);
   EXPECT_NE(shown.text.find(R"("set_by":"environment")"), std::string::npos);

@@ -197,29 +197,6 @@ TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
-// Contents of the tensors that kept stages hold, by stage and name.
-std::map<std::string, std::string> contentsOfStages(const Session& session) {
-  std::map<std::string, std::string> contents;
-  for (const Stage& stage : session.plans().stages())
-    for (std::size_t i = 0; i < stage.graph->valueCapacity(); ++i) {
-      const Value& value = stage.graph->value(ValueId{static_cast<std::int32_t>(i)});
-      if (stage.graph->alive(value.id) && value.data && value.data->dtype() != DType::kString)
-        contents[stage.phase + ": " + value.name].assign(static_cast<const char*>(value.data->data()), value.data->bytes());
-    }
-  return contents;
-}
-
-TEST_P(SessionOnModel, TrainingLeavesTheTensorsOfKeptStagesAsTheyWere) {
-  auto session = openSession(GetParam());
-  ASSERT_NE(session, nullptr);
-  const auto before = contentsOfStages(*session);
-  ASSERT_FALSE(before.empty());
-  for (int step = 0; step < 2; ++step) ASSERT_TRUE(session->step().has_value());
-  ASSERT_TRUE(session->beginStep().has_value());
-  ASSERT_TRUE(session->runTo(session->stepper().count()).has_value());
-  EXPECT_TRUE(contentsOfStages(*session) == before);
-}
-
 // The stops between two phases lead from the graph of one to that of the other.
 TEST_P(SessionOnModel, EveryPassThatChangedTheGraphKeptIt) {
   auto session = openSession(GetParam());
