@@ -147,7 +147,8 @@ class LongTest : public QObject {
     QCOMPARE(w->store().steps().back()->step(), std::int64_t{kRecorded - 1});
     QVERIFY(w->store().steps().back()->spans_size() > 0);
     QVERIFY2(w->store().steps().size() < 4096, qPrintable(QString::number(w->store().steps().size())));
-    QVERIFY2(after - before < kMostGrowth + kColumnBytes * kRecorded,
+    // 25 MiB by itself, up to 34 behind the other tests, whose memory is in pieces; all records would be 6 GiB.
+    QVERIFY2(after - before < 2 * kMostGrowth + kColumnBytes * kRecorded,
              qPrintable(QStringLiteral("%1 bytes more").arg(after - before)));
     // An old step comes from the file: by its number in the header of the timeline.
     ChosenStep& chosen = ChosenStep::of(w->store());
