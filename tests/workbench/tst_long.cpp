@@ -47,6 +47,71 @@ class LongTest : public QObject {
   Q_OBJECT
 
  private slots:
+  // The first one, because the others leave memory in pieces that would count here. What the views hold of it is columns and
+  // few records; the file has the rest.
+  void aLongRecordedRunOpens() {
+    constexpr int kRecorded = 100'000;
+    const QTemporaryDir folder;
+    const QString project = folder.filePath(QStringLiteral("long.stepscope"));
+    storage::testing::recordSample(project.toStdString(), {1, kRecorded});
+    WindowDriver w;
+    const std::int64_t before = residentBytes();
+    QElapsedTimer clock;
+    clock.start();
+    QVERIFY_DONE(w.openRecorded(project), w);
+    const std::int64_t after = residentBytes();
+    qInfo("opened in %lld ms, %.1f MiB more, %zu records", static_cast<long long>(clock.elapsed()),
+          mebibytes(after - before), w->store().steps().size());
+    QCOMPARE(static_cast<int>(w->store().series().size()), kRecorded);
+    QCOMPARE(w->store().series().step().back(), std::int64_t{kRecorded - 1});
+    QCOMPARE(w->store().steps().back()->step(), std::int64_t{kRecorded - 1});
+    QVERIFY(w->store().steps().back()->spans_size() > 0);
+    QVERIFY2(w->store().steps().size() < 4096, qPrintable(QString::number(w->store().steps().size())));
+    QVERIFY2(after - before < kMostGrowth + kColumnBytes * kRecorded,
+             qPrintable(QStringLiteral("%1 bytes more").arg(after - before)));
+    // An old step comes from the file: by its number in the header of the timeline.
+    ChosenStep& chosen = ChosenStep::of(w->store());
+    auto* timeline = static_cast<TimelineView*>(w.view(QStringLiteral("timeline")));
+    auto* field = w->findChild<StepChooser*>();
+    for (const int step : {12'345, 3}) {
+      w.loop().act([&] {
+        field = qobject_cast<StepChooser*>(timeline->headerWidget());
+        field->selectAll();
+        QTest::keyClicks(field, QString::number(step));
+        QTest::keyClick(field, Qt::Key_Return);
+      });
+      QVERIFY(w.loop().wait([&] { return chosen.state() != ChosenStep::State::kReading; }));
+      QVERIFY2(chosen.record() && chosen.record()->step() == step, qPrintable(chosen.text()));
+      const auto shown = [&] {
+        const auto& model = timeline->canvas().model();
+        return model && model->steps().size() == 1 && model->steps()[0].step == step;
+      };
+      QVERIFY(w.loop().wait(shown));
+      QVERIFY2(timeline->headerText().startsWith(chosen.title()), qPrintable(timeline->headerText()));
+      w.picture(QStringLiteral("old-step-%1").arg(step));
+    }
+    QVERIFY(
+        w.loop().wait([&] { return w.view(QStringLiteral("hot_ops"))->headerText().contains(QStringLiteral("step 3")); }));
+    // The batch follows: step 3 recorded none, step 12,345 is older than those that the window holds.
+    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+    w.loop().act([batch] { batch->openPage(BatchView::kWorst); });
+    const auto said = [batch] { return batch->findChild<WorstPage*>()->toPlainText(); };
+    QVERIFY2(said().contains(QStringLiteral("Step 3 did not record its batch")), qPrintable(said()));
+    w.loop().act([&] { emit w->wishes().showStep(12'345); });
+    QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step 12345:")); }));
+    QVERIFY2(said().contains(QStringLiteral("row 5 of 8")), qPrintable(said()));
+    w.view(QStringLiteral("timeline"));
+    // One that the run does not have, and back to the newest.
+    w.loop().act([&] { emit w->wishes().showStep(kRecorded + 7); });
+    QVERIFY(w.loop().wait([&] { return chosen.state() == ChosenStep::State::kMissing; }));
+    QVERIFY(timeline->emptyText().contains(QStringLiteral("no such step")));
+    w.loop().act([&] { emit w->wishes().showStep(-1); });
+    QVERIFY(w.loop().wait([&] { return timeline->canvas().model()->steps().size() > 1; }));
+    for (const char* id : {"training", "value_history", "batch", "timeline", "hot_ops", "runs"}) w.view(QLatin1String(id));
+    QVERIFY(w.settled());
+    QVERIFY_LOOP(w);
+  }
+
   void aLongRunTakesNoMoreMemory() {
     const std::int64_t steps = std::max<std::int64_t>(kSteps, qEnvironmentVariableIntValue("STEPSCOPE_LONG_STEPS"));
     WindowDriver w;
@@ -125,71 +190,6 @@ class LongTest : public QObject {
       for (const auto& span : read.spans()) QCOMPARE(span.begin_ns(), begins[span.instruction()]);
       QCOMPARE(read.statistics_size(), step->statistics_size());
     }
-    QVERIFY_LOOP(w);
-  }
-
-  // What the views hold of it is columns and few records; the file has the rest.
-  void aLongRecordedRunOpens() {
-    constexpr int kRecorded = 100'000;
-    const QTemporaryDir folder;
-    const QString project = folder.filePath(QStringLiteral("long.stepscope"));
-    storage::testing::recordSample(project.toStdString(), {1, kRecorded});
-    WindowDriver w;
-    const std::int64_t before = residentBytes();
-    QElapsedTimer clock;
-    clock.start();
-    QVERIFY_DONE(w.openRecorded(project), w);
-    const std::int64_t after = residentBytes();
-    qInfo("opened in %lld ms, %.1f MiB more, %zu records", static_cast<long long>(clock.elapsed()),
-          mebibytes(after - before), w->store().steps().size());
-    QCOMPARE(static_cast<int>(w->store().series().size()), kRecorded);
-    QCOMPARE(w->store().series().step().back(), std::int64_t{kRecorded - 1});
-    QCOMPARE(w->store().steps().back()->step(), std::int64_t{kRecorded - 1});
-    QVERIFY(w->store().steps().back()->spans_size() > 0);
-    QVERIFY2(w->store().steps().size() < 4096, qPrintable(QString::number(w->store().steps().size())));
-    // 25 MiB by itself, up to 34 behind the other tests, whose memory is in pieces; all records would be 6 GiB.
-    QVERIFY2(after - before < 2 * kMostGrowth + kColumnBytes * kRecorded,
-             qPrintable(QStringLiteral("%1 bytes more").arg(after - before)));
-    // An old step comes from the file: by its number in the header of the timeline.
-    ChosenStep& chosen = ChosenStep::of(w->store());
-    auto* timeline = static_cast<TimelineView*>(w.view(QStringLiteral("timeline")));
-    auto* field = w->findChild<StepChooser*>();
-    for (const int step : {12'345, 3}) {
-      w.loop().act([&] {
-        field = qobject_cast<StepChooser*>(timeline->headerWidget());
-        field->selectAll();
-        QTest::keyClicks(field, QString::number(step));
-        QTest::keyClick(field, Qt::Key_Return);
-      });
-      QVERIFY(w.loop().wait([&] { return chosen.state() != ChosenStep::State::kReading; }));
-      QVERIFY2(chosen.record() && chosen.record()->step() == step, qPrintable(chosen.text()));
-      const auto shown = [&] {
-        const auto& model = timeline->canvas().model();
-        return model && model->steps().size() == 1 && model->steps()[0].step == step;
-      };
-      QVERIFY(w.loop().wait(shown));
-      QVERIFY2(timeline->headerText().startsWith(chosen.title()), qPrintable(timeline->headerText()));
-      w.picture(QStringLiteral("old-step-%1").arg(step));
-    }
-    QVERIFY(
-        w.loop().wait([&] { return w.view(QStringLiteral("hot_ops"))->headerText().contains(QStringLiteral("step 3")); }));
-    // The batch follows: step 3 recorded none, step 12,345 is older than those that the window holds.
-    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
-    w.loop().act([batch] { batch->openPage(BatchView::kWorst); });
-    const auto said = [batch] { return batch->findChild<WorstPage*>()->toPlainText(); };
-    QVERIFY2(said().contains(QStringLiteral("Step 3 did not record its batch")), qPrintable(said()));
-    w.loop().act([&] { emit w->wishes().showStep(12'345); });
-    QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step 12345:")); }));
-    QVERIFY2(said().contains(QStringLiteral("row 5 of 8")), qPrintable(said()));
-    w.view(QStringLiteral("timeline"));
-    // One that the run does not have, and back to the newest.
-    w.loop().act([&] { emit w->wishes().showStep(kRecorded + 7); });
-    QVERIFY(w.loop().wait([&] { return chosen.state() == ChosenStep::State::kMissing; }));
-    QVERIFY(timeline->emptyText().contains(QStringLiteral("no such step")));
-    w.loop().act([&] { emit w->wishes().showStep(-1); });
-    QVERIFY(w.loop().wait([&] { return timeline->canvas().model()->steps().size() > 1; }));
-    for (const char* id : {"training", "value_history", "batch", "timeline", "hot_ops", "runs"}) w.view(QLatin1String(id));
-    QVERIFY(w.settled());
     QVERIFY_LOOP(w);
   }
 };

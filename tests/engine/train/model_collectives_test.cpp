@@ -57,7 +57,7 @@ TEST_P(ModelCollectivesTest, TwoRanksTrainAsOneProcessThatHasBothInputs) {
         nullptr, GetParam(), settings, models.ranks);
     ASSERT_TRUE(together.has_value()) << together.error().message;
     ASSERT_EQ(together->size(), 1U);
-    EXPECT_LT(difference(*together, expected), 1e-5) << beside;  // rounding: 4e-6 with AVX2, less with AVX-512
+    EXPECT_LT(difference(*together, expected), 5e-6) << beside;  // rounding: 4.2e-6 with AVX2, less with AVX-512
     EXPECT_TRUE(ran.contains("constant")) << "what is sent of a constant was folded away";
   }
 }
