@@ -3,8 +3,8 @@
 
     module_bench.py LIBRARY PROGRAM [--models bert,gpt2,resnet] [--steps 12] [--scale base|small] [--json FILE]
 
-Loss, optimizer (torch's AdamW) and zero_grad(set_to_none) are the same on both sides; steps alternate in blocks, medians are told. The engine alone
-is the same model with its loss inside under `stepscope train`. Needs torch; transformers for BERT and GPT-2, torchvision for ResNet-50.
+Loss, optimizer (torch's AdamW) and zero_grad(set_to_none) are the same on both sides; steps alternate in blocks of three, with three of the engine alone, which
+is the same model with its loss inside under `stepscope train`; medians are told. Needs torch; transformers for BERT and GPT-2, torchvision for ResNet-50.
 """
 
 import argparse
@@ -71,15 +71,13 @@ def loop(torch, model, arguments, labels):
     return step
 
 
-def of_program(torch, stepscope, program, model, arguments, labels, steps):
-    """Median of a step of `stepscope train` of the same model, ms."""
-    with tempfile.TemporaryDirectory() as folder:
-        stepscope.capture(model, lambda output, labels: loss_of(torch, output, labels), [(arguments, labels)], folder, with_golden=False)
-        done = subprocess.run([program, "train", folder, "--optimizer", "adamw", "--steps", str(steps), "--json"], capture_output=True, text=True)
-        if done.returncode:
-            return None
-        events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        return statistics.median([e["ns"] for e in events if e["event"] == "step"][2:]) / 1e6
+def of_program(program, folder):
+    """Steps of `stepscope train` of the captured model after two of warm-up, ns."""
+    done = subprocess.run([program, "train", folder, "--optimizer", "adamw", "--steps", "5", "--json"], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [e["ns"] for e in events if e["event"] == "step"][2:]
 
 
 def main():
@@ -108,11 +106,12 @@ def main():
             print(f"{name}: skipped: {error}")
             continue
         model.train()
-        alone = of_program(torch, stepscope, options.program, model, arguments, labels, options.steps)
+        folder = tempfile.TemporaryDirectory()
+        stepscope.capture(model, lambda output, labels: loss_of(torch, output, labels), [(arguments, labels)], folder.name, with_golden=False)
         ours = stepscope.Module(copy.deepcopy(model), policy="raise")
         sides = {"eager": loop(torch, model, arguments, labels), "module": loop(torch, ours, arguments, labels)}
         times = {side: [] for side in sides}
-        losses = {side: [] for side in sides}
+        losses, program = {side: [] for side in sides}, []
         for block in range(options.steps // 3 + 1):
             for side, step in sides.items():
                 for _ in range(3):
@@ -120,11 +119,13 @@ def main():
                     losses[side].append(loss)
                     if block > 0:
                         times[side].append((whole, passes))
+            program += of_program(options.program, folder.name) if block > 0 else []
         medians = {side: [statistics.median(t[i] for t in of) / 1e6 for i in (0, 1)] for side, of in times.items()}
+        alone = statistics.median(program) / 1e6
         row = {"model": name, "scale": options.scale, "threads": torch.get_num_threads(), "eager_ms": medians["eager"][0], "module_ms": medians["module"][0],
                "eager_passes_ms": medians["eager"][1], "module_passes_ms": medians["module"][1], "train_ms": alone,
                "ratio": medians["module"][0] / medians["eager"][0], "passes_ratio": medians["module"][1] / medians["eager"][1],
-               "over_train": medians["module"][0] / alone - 1 if alone else None, "loss_apart": max(abs(a - b) for a, b in zip(losses["eager"], losses["module"]))}  # fmt: skip
+               "over_train": medians["module"][0] / alone - 1, "loss_apart": max(abs(a - b) for a, b in zip(losses["eager"], losses["module"]))}  # fmt: skip
         rows.append(row)
         print(json.dumps(row, indent=1))
     if options.json:

@@ -2,6 +2,7 @@
 """PyTorch functions as compositions that exporters keep as they are."""
 
 import contextlib
+import sys
 from unittest import mock
 
 import torch
@@ -146,9 +147,16 @@ def _cond(pred, true_fn, false_fn, operands=()):
     return pytree.tree_map(lambda a, b: torch.where(pred, a, b), true_fn(*operands), false_fn(*operands))
 
 
+@contextlib.contextmanager
 def both_branches():
-    """torch.cond computes both branches and takes the results of one: neither exporters nor modes that look on take it as it is."""
-    return mock.patch.object(torch, "cond", _cond)
+    """torch.cond computes both branches and takes the results of one: neither exporters nor modes that look on take it as it is. transformers
+    makes each mask, as it does for exporters: otherwise Python reads whether one hides anything, to leave it out, and whether to warn of padding."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(torch, "cond", _cond))
+        for name in ("transformers.masking_utils", "transformers.modeling_utils"):
+            if hasattr(module := sys.modules.get(name), "is_tracing"):
+                stack.enter_context(mock.patch.object(module, "is_tracing", lambda *_: True))
+        yield
 
 
 def _check_with(original):

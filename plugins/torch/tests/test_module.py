@@ -106,6 +106,23 @@ class Numbers(unittest.TestCase):
         with self.assertRaisesRegex(stepscope.Refused, "test_module.py:.*Python reads a number"):
             stepscope.Module(Branch(4, 3), policy="raise")(torch.ones(2, 4))
 
+    def test_a_mask_of_transformers_with_and_without_padding(self):
+        try:
+            import transformers
+        except ImportError:
+            self.skipTest("needs transformers")
+        for attention in ("eager", "sdpa"):
+            config = transformers.BertConfig(vocab_size=40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, max_position_embeddings=8,
+                                             hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation=attention)  # fmt: skip
+            theirs, ours = pair(lambda config=config: transformers.BertForMaskedLM(config))
+            full = torch.ones_like(IDS)
+            for mask in (full, full.tril(2), full):
+                for model in (theirs, ours):
+                    model.zero_grad()
+                    nn.functional.cross_entropy(model(input_ids=IDS, attention_mask=mask, return_dict=False)[0].flatten(0, 1), IDS.flatten()).backward()
+                self.same_gradients(theirs, ours)
+            self.assertEqual(len(ours.stepscope_report().variants), 1, attention)
+
     def test_an_export_that_computes_something_else_is_refused(self):
         class Lost(nn.Linear):
             def __init__(self):
