@@ -190,6 +190,21 @@ def expected_of(model, leaves, spec):
         return _expected(WithOutputs(model, spec, constants, len(leaves)), row)
 
 
+def in_float64(model, leaves, spec):
+    """The same of the module in float64, to tell rounding from another meaning; None where the module refuses that type."""
+    constants, row = _inputs(leaves)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _undisturbed():
+            module = deep_copied(WithOutputs(model, spec, constants, len(leaves))).double()
+            return _expected(module, tuple(t.double() if t.is_floating_point() else t for t in row))
+    except Exception:  # noqa: BLE001  whatever a model does with a type that it does not expect
+        return None
+    finally:
+        torch.set_default_dtype(default)
+
+
 def _write_check(proto, path):
     """Writes the same file with Dropout that hands its input on. Returns whether there is one."""
     nodes = [*proto.graph.node, *(n for function in proto.functions for n in function.node)]

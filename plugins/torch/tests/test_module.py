@@ -682,6 +682,36 @@ class NumbersOfExtents(unittest.TestCase):
         self.assertEqual([("any extents" in v.exporter, v.export_ns == 0) for v in reports[Attention][-2:]], [(True, True)] * 2, [str(v) for v in reports[Attention]])
 
 
+class Rounding(unittest.TestCase):
+    """ResNet-50 with four images: PyTorch's own gradients are 2 to 14 % from float64, and so are others (tests/bench/module_bench.py)."""
+
+    def test_what_pytorch_itself_rounds_so_is_taken_and_no_more(self):
+        from stepscope.variant import _rounded
+
+        exact, off = torch.linspace(-1, 1, 9, dtype=torch.float64), torch.zeros(9, dtype=torch.float64)
+        off[4] = 1
+        for theirs, ours, taken in ((0.05, 0.08, True), (0.05, -0.1, True), (0.05, 0.12, False), (0.2, 0.3, True), (0.3, 0.0, False), (0.0, 0.01, False)):
+            self.assertEqual(_rounded(exact + ours * off, exact + theirs * off, exact, 1e-3), taken, (theirs, ours))
+        self.assertFalse(_rounded(exact, exact, exact.view(3, 3), 1.0))
+        self.assertFalse(_rounded(exact, exact, exact * float("nan"), 1.0))
+
+    def test_the_same_call_in_float64(self):
+        parts = stepscope.capture_parts("function_file")
+        theirs, _ = pair()
+        leaves, spec = torch.utils._pytree.tree_flatten(((IDS,), {}))
+        exact, near_it = parts.in_float64(theirs, leaves, spec), parts.expected_of(theirs, leaves, spec)
+        self.assertEqual({t.dtype for t in exact.gradients.values()}, {torch.float64})
+        for name, gradient in near_it.gradients.items():
+            near(self, exact.gradients[name].float(), gradient, name)
+        self.assertEqual(torch.get_default_dtype(), torch.float32)
+
+        class Written(nn.Linear):
+            def forward(self, x):
+                return super().forward(x.to(torch.float32))
+
+        self.assertIsNone(parts.in_float64(Written(2, 2), *torch.utils._pytree.tree_flatten(((torch.ones(1, 2),), {}))))
+
+
 class Refusals(unittest.TestCase):
     def test_nested_and_packed(self):
         """The line and its module, and what is expected; with "fall_back" PyTorch runs it."""
