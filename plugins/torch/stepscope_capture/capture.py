@@ -22,7 +22,7 @@ from stepscope_capture import host_nodes
 from stepscope_capture.auto import capture_auto, why
 from stepscope_capture.batches import LOSS, Structure, Unfit, stacked
 from stepscope_capture.complex import real_parts
-from stepscope_capture.exported_file import buffers_of, count_axes, mark_detached, name_by_model, parameters_of, restore, say_statistics, train_batch_norms, trained_by_name, write_state
+from stepscope_capture.exported_file import buffers_of, mark_detached, name_by_model, parameters_of, put_numbers_right, restore, say_statistics, train_batch_norms, trained_by_name, write_state
 from stepscope_capture.exporters import WithLoss, as_it_trains, exported
 from stepscope_capture.function_source import FILE, Sources
 from stepscope_capture.functions import seen_functions
@@ -124,7 +124,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
     mark_detached(proto)
-    count_axes(proto)
+    put_numbers_right(proto)
     write_public(proto)
     name_by_model(proto, module)
     restore(proto, state)

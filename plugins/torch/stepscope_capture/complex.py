@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from stepscope_capture import complex_calls, natives
+from stepscope_capture import complex_calls, natives, tracing
 
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}
 _COMPLEX = {real: kind for kind, real in _REAL.items()}
@@ -104,9 +104,7 @@ def computed(name, args, kwargs, mode):
 
 
 def _required(name, args, kwargs):
-    from stepscope_capture.meaning import KeepMeaning
-
-    mode = KeepMeaning.tracing()
+    mode = tracing.current()
     result = apply(name, args, kwargs, None) if mode is None else computed(name, args, kwargs, mode)
     if result is NotImplemented:
         raise NotImplementedError(f"complex tensors: '{name}' has no real form here")
@@ -244,7 +242,8 @@ def _split_call(name, x, args, kwargs):
     """A function of one complex tensor, done to both of its parts."""
     x = as_pair(x)
     kwargs = {key: value for key, value in kwargs.items() if not (key == "dtype" and value in _REAL)}
-    call = lambda part: getattr(torch.fft if name.startswith("fft_") else torch.nn.functional if name == "pad" else torch.Tensor, name.removeprefix("fft_"))(part, *args, **kwargs)  # noqa: E731
+    owner = torch.fft if name.startswith("fft_") else torch.nn.functional if name == "pad" else torch if name == "zeros_like" else torch.Tensor
+    call = lambda part: getattr(owner, name.removeprefix("fft_"))(part, *args, **kwargs)  # noqa: E731
     return call(x.re), call(x.im)
 
 
@@ -328,17 +327,13 @@ def apply(name, args, kwargs, make):
 
 
 def _make():
-    from stepscope_capture.meaning import KeepMeaning
-
-    return KeepMeaning.tracing().markers.native
+    return tracing.current().markers.native
 
 
 def _property(name):
     def read(self):
         parts = self.__dict__[name] if name in self.__dict__ else self._parameters[name] if name in self._parameters else self._buffers[name]
-        from stepscope_capture.meaning import KeepMeaning
-
-        return Pair(parts[..., 0], parts[..., 1]) if KeepMeaning.tracing() is not None else torch.view_as_complex(parts)
+        return Pair(parts[..., 0], parts[..., 1]) if tracing.current() is not None else torch.view_as_complex(parts)
 
     def write(self, value):
         parts = torch.view_as_real(value.detach()) if isinstance(value, torch.Tensor) else apply("view_as_real", (value,), {}, None)

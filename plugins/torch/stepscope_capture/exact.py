@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from stepscope_capture.meaning import KeepMeaning
+from stepscope_capture import tracing
 from stepscope_capture.written_out import WRITTEN_OUT
 
 
 def with_gradient(y, x, gradient):
     """y, and gradient(what arrives at y) for x. While nothing is traced for markers: nothing but y."""
-    mode = KeepMeaning.tracing()
+    mode = tracing.current()
     if mode is None or not mode.markers.kept or not x.requires_grad or not torch.is_grad_enabled():
         return y
     base = mode.markers.stop(y)
@@ -39,7 +39,7 @@ def _embedding(original):
     """Exporters drop padding_idx, max_norm and scale_grad_by_freq."""
 
     def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if max_norm is not None and mode is not None and mode.markers.kept:
             weight = _renormalised(mode, input, weight, max_norm, norm_type)
         rows = original(input, weight)
@@ -97,7 +97,7 @@ def _binary_cross_entropy(original):
     """PyTorch's logarithms end at -100, and its gradient divides by no less than 1e-12."""
 
     def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-        if KeepMeaning.tracing() is None or target.requires_grad or size_average is not None or reduce is not None:
+        if tracing.current() is None or target.requires_grad or size_average is not None or reduce is not None:
             return original(input, target, weight, size_average, reduce, reduction)
         with torch.no_grad():
             x = input.detach()
@@ -114,7 +114,7 @@ def _std(original):
     def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None, **others):
         if isinstance(dim, bool):
             dim, unbiased = None, dim
-        if others or KeepMeaning.tracing() is None:
+        if others or tracing.current() is None:
             return original(x, dim, correction=1 if correction is None and unbiased is not False else correction or 0, keepdim=keepdim, **others)
         taken = 1 if correction is None and unbiased is not False else correction or 0
         axes = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
@@ -130,7 +130,7 @@ def _attention(original):
     """A query whose keys are all masked has zeros as its result, and no gradient; the dynamo exporter writes a softmax of nothing but minus infinity."""
 
     def scaled_dot_product_attention(query, key, value, attn_mask=None, *others, **options):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if mode is None or not mode.markers.symbolic:
             return original(query, key, value, attn_mask, *others, **options)
         if attn_mask is None or attn_mask.dtype != torch.bool:
@@ -174,7 +174,7 @@ def _batch_norm(original):
     """A node BatchNormalization has one update of its statistics. They are written out where a layer is called again, or something else writes them too."""
 
     def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if mode is None or not training or running_mean is None or not mode.writes(running_mean):
             return original(input, running_mean, running_var, weight, bias, training, momentum, eps)
         y, mean, variance = _normalized(input, weight, bias, eps)

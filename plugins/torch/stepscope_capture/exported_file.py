@@ -24,9 +24,13 @@ def mark_detached(proto):
         proto.opset_import.append(onnx.helper.make_opsetid("stepscope", 1))
 
 
-def count_axes(proto):
-    """The TorchScript exporter hands negative axes of permute() on; ONNX counts them from 0."""
+def put_numbers_right(proto):
+    """The TorchScript exporter hands negative axes of permute() on, where ONNX counts from 0; and where types meet it casts to bfloat16 by PyTorch's
+    number of it, which is that of a complex type in ONNX."""
     for node in proto.graph.node:
+        for attribute in node.attribute if node.op_type == "Cast" else ():
+            if attribute.name == "to" and attribute.i == onnx.TensorProto.COMPLEX128:
+                attribute.i = onnx.TensorProto.BFLOAT16
         for attribute in node.attribute if node.op_type == "Transpose" else ():
             if attribute.name == "perm":
                 attribute.ints[:] = [axis % len(attribute.ints) for axis in attribute.ints]

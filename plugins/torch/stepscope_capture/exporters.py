@@ -8,7 +8,7 @@ from unittest import mock
 import torch
 from torch import nn
 
-from stepscope_capture import host_nodes
+from stepscope_capture import host_nodes, tracing
 from stepscope_capture.batches import LOSS, Unfit
 from stepscope_capture.exact import exact_functions
 from stepscope_capture.extents import NumbersOfExtents
@@ -80,7 +80,7 @@ class _Traced(nn.Module):
         self._whole, self._markers, self._changed, self._told = [module], Markers(exporter, writes_gradients), changed, _Told()
         self._hooks, self._functions, self._any_extents = hooks_of(self), functions, any_extents
         self._plain = [(vars(layer), {k: v for k, v in vars(layer).items() if type(v) in _PLAIN}) for layer in module.modules()]
-        keep_module_hooks(module, KeepMeaning.tracing)
+        keep_module_hooks(module, tracing.current)
 
     @property
     def notes(self):
@@ -138,7 +138,7 @@ def _export(module, inputs, names, path, exporter, opset, kept, outputs, axes=No
         with mock.patch.object(torch._C, "_jit_set_onnx_log_enabled", lambda _: None):
             torch.onnx.export(
                 module, inputs, str(path), input_names=names, output_names=[*outputs, *(f"{name}.next" for name in module._changed)], opset_version=opset,
-                training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, dynamic_axes=axes or None, **options,
+                training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes=axes or None, **options,
             )  # fmt: skip
     finally:
         for name in symbolics:

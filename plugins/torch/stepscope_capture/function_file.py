@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from stepscope_capture.exported_file import DRAWS, count_axes, mark_detached, name_by_model, restore, train_batch_norms, write_state
+from stepscope_capture.exported_file import DRAWS, mark_detached, name_by_model, put_numbers_right, restore, train_batch_norms, write_state
 from stepscope_capture.exporters import exported
 from stepscope_capture.data_dependence import DataDependence, attributes_of, changed_attributes
 from stepscope_capture.function_source import Sources
@@ -251,7 +251,7 @@ def write_function(model, leaves, spec, folder, exporter="torchscript", opset=17
         for value in proto.graph.output:
             value.type.tensor_type.ClearField("shape")
     mark_detached(proto)
-    count_axes(proto)
+    put_numbers_right(proto)
     write_public(proto)
     name_by_model(proto, module)
     restore(proto, state)

@@ -9,8 +9,7 @@ import torch
 from torch import nn
 from torch._functorch import eager_transforms
 
-from stepscope_capture.meaning import KeepMeaning
-
+from stepscope_capture import tracing
 
 _OF_A_TRACE = ("stateless API can't be used with Jitted", "Unsupported value kind: Tensor")
 
@@ -21,7 +20,7 @@ class AsksForGradients(RuntimeError):
 
 def _grad(original):
     def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, *others, **named):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if mode is None:
             return original(outputs, inputs, grad_outputs, retain_graph, create_graph, *others, **named)
         mode.refuse("it calls torch.autograd.grad")
@@ -37,7 +36,7 @@ def _transformed(original):
     """What torch.func's grad, vjp, jacrev and hessian call."""
 
     def autograd_grad(*args, **kwargs):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if mode is not None and not mode.markers.writes_gradients:
             mode.refuse("it calls torch.func")
             raise AsksForGradients("torch.func in forward() (exporter torchscript writes it out)")
@@ -48,7 +47,7 @@ def _transformed(original):
 
 def _backward(original):
     def backward(*args, **kwargs):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if mode is None:
             return original(*args, **kwargs)
         mode.refuse("it calls backward()")

@@ -18,6 +18,7 @@ _LIBRARY = None
 _COUNTS = set()  # of results, for which there is an operator "hosted_N"
 _HOSTED = []  # (node, attributes, results, function that computes them), by the number that the traced graph has
 VALUES = {}  # what PyTorch computes for a node of natives.py, by its name; called with the inputs and the attributes of the node
+DIFFERENTIABLE = {}  # likewise, for a pass whose gradients are written out, where the value has none that can be
 
 
 def _operators():
@@ -44,7 +45,8 @@ def symbolics():
 
     def native(graph, inputs, op, attributes):
         named = {f"{name}_{'i' if isinstance(value, int) else 's'}": value for name, value in json.loads(attributes.node().s("value")).items()}
-        return graph.op(f"stepscope::{op.node().s('value')}", *inputs.node().inputs(), **named)
+        made = graph.op(f"stepscope::{op.node().s('value')}", *inputs.node().inputs(), **named)
+        return made.setType(next(graph.original_node.outputs()).type())
 
     def hosted(graph, inputs, key):
         name, attributes, kinds, _ = _HOSTED[int(key.node().s("value"))]
@@ -96,7 +98,10 @@ class Markers:
         return torch.onnx.ops.symbolic(f"stepscope::{name}", (y, *others), dtype=y.dtype, shape=y.shape, version=1)
 
     def native(self, op, inputs, shape, **attributes):
-        """A node `op` of what comes in; its result has the type of the first input."""
+        """A node `op` of what comes in; its result has the type of the first input. Where gradients are written out: what PyTorch differentiates."""
+        if self.writes_gradients:
+            with torch._C.DisableTorchFunction():  # the mode that called would make a node of it again
+                return {**VALUES, **DIFFERENTIABLE}[op](*inputs, **attributes)
         if self.symbolic:
             return torch.onnx.ops.symbolic(f"stepscope::{op}", inputs, attributes, dtype=inputs[0].dtype, shape=shape, version=1)
         return _operators().native(list(inputs), op, json.dumps(attributes))

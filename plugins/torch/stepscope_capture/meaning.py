@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from stepscope_capture import complex as complex_numbers
+from stepscope_capture import tracing
 from stepscope_capture.diagonals import with_diagonal
 from stepscope_capture.markers import apart
 from stepscope_capture.natives import NATIVES
@@ -132,19 +133,12 @@ class KeepMeaning(TorchFunctionMode):
         self._alive = []  # whose ids stand above
         self.notes = []  # what could not be kept
 
-    _TRACING = []
-
-    @classmethod
-    def tracing(cls):
-        """The mode of the forward pass that is being traced, or None."""
-        return cls._TRACING[-1] if cls._TRACING else None
-
     def __enter__(self):
-        self._TRACING.append(self)
+        tracing.begin(self)
         return super().__enter__()
 
     def __exit__(self, *exception):
-        self._TRACING.pop()
+        tracing.end()
         return super().__exit__(*exception)
 
     def hook_parameters(self, hooks):
@@ -320,6 +314,8 @@ class KeepMeaning(TorchFunctionMode):
         if kwargs.get("generator") is not None and self.markers.kept:
             del kwargs["generator"]
             self.notes.append(OWN_GENERATOR)
+        if not self.markers.symbolic and name.strip("_") in _ARITHMETIC and any(type(a) is bool for a in args[:2]) and any(_is_float(a) for a in args[:2]):
+            args = tuple(int(a) if type(a) is bool else a for a in args)  # the TorchScript exporter fails on x + True
         if name in ("sort", "argsort") and "stable" in kwargs and self.markers.kept:  # as TopK is, which exporters write only without the word
             del kwargs["stable"]
         if any(_is_sparse(a) for a in args):
@@ -387,6 +383,13 @@ class KeepMeaning(TorchFunctionMode):
 
 _SPARSE_PRODUCTS = ("mm", "_sparse_mm", "sparse_mm", "spmm", "smm", "hspmm", "matmul", "__matmul__")
 OWN_GENERATOR = "forward() draws random numbers by a generator of its own; a run draws others, by its own seed"
+
+
+_ARITHMETIC = ("add", "radd", "iadd", "sub", "rsub", "isub", "mul", "rmul", "imul", "multiply", "subtract", "div", "truediv", "rtruediv", "itruediv", "pow", "rpow")
+
+
+def _is_float(value):
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def _is_sparse(value):

@@ -5,7 +5,8 @@
     Cholesky, TriangularSolve        linalg.cholesky, linalg.solve_triangular, cholesky_solve …
     Inverse                          linalg.inv, linalg.solve (domain com.microsoft)
     CtcLoss                          ctc_loss
-    compositions                     diff, cumprod, logdet, slogdet, dropout of channels, grouped_mm, and those of diagonals.py
+    CumProd                          cumprod
+    compositions                     diff, logcumsumexp, logdet, slogdet, dropout of channels, grouped_mm, and those of diagonals.py
 """
 
 import math
@@ -14,11 +15,11 @@ import torch
 
 from stepscope_capture import diagonals, markers
 
-PUBLIC = {"DFT": "", "Inverse": "com.microsoft"}  # nodes that belong to another domain than "stepscope"
+PUBLIC = {"DFT": "", "CumProd": "", "Inverse": "com.microsoft"}  # nodes that belong to another domain than "stepscope"
 
 
 def write_public(proto):
-    """Gives the nodes of other domains theirs, in the form of the file's opset: the length of a DFT is an input, from opset 20 on its axis too."""
+    """Gives the nodes of other domains theirs, in the form of the file's opset: the length of a DFT is an input, from opset 20 on its axis too, that of CumProd always."""
     import onnx
 
     versions, found = {o.domain: o for o in proto.opset_import}, set()
@@ -27,8 +28,9 @@ def write_public(proto):
             continue
         node.domain = PUBLIC[node.op_type]
         found.add(node.domain)
-        if node.op_type == "DFT":
-            for attribute in [a for a in node.attribute if a.name == "length" or a.name == "axis" and versions[""].version >= 20]:
+        if node.op_type in ("DFT", "CumProd"):
+            axis_is_input = node.op_type == "CumProd" or versions[""].version >= 20
+            for attribute in [a for a in node.attribute if a.name == "length" or a.name == "axis" and axis_is_input]:
                 name = f"{node.output[0]}/{attribute.name}"
                 proto.graph.initializer.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [], [attribute.i]))
                 node.attribute.remove(attribute)
@@ -53,8 +55,31 @@ def _ctc(x, targets, steps, lengths, *, blank, zero_infinity, normalized):
     return torch.ctc_loss(x.detach(), targets, steps, lengths, blank, 0, bool(zero_infinity))
 
 
+def _dft_by_matrices(x, *, length, axis, inverse, onesided):
+    """The same in real arithmetic, as products with cosines and sines."""
+    x = x.movedim(axis, -2)
+    x = x.narrow(-2, 0, min(int(x.shape[-2]), length // 2 + 1 if inverse and onesided else length))
+    places, results = torch.arange(int(x.shape[-2])), torch.arange(length // 2 + 1 if onesided and not inverse else length)
+    angle = (places.unsqueeze(1) * results % length) * (2 * math.pi / length)
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype) * (1 if inverse else -1)
+    if inverse:  # of half of a spectrum the other half is its mirror image
+        weight = torch.where((places > 0) & (2 * places != length), 2.0, 1.0) / length if onesided else torch.full((int(x.shape[-2]),), 1.0 / length)
+        cos, sin = (part * weight.to(x.dtype).unsqueeze(1) for part in (cos, sin))
+    turned = lambda part, by: (part.unsqueeze(-2) @ by).squeeze(-2)  # noqa: E731
+    re, im = x[..., 0], x[..., 1] if x.shape[-1] == 2 else None
+    real = turned(re, cos) if im is None else turned(re, cos) - turned(im, sin)
+    if inverse and onesided:
+        return real.unsqueeze(-1).movedim(-2, axis)
+    return torch.stack((real, turned(re, sin) if im is None else turned(re, sin) + turned(im, cos)), -1).movedim(-2, axis)
+
+
+markers.DIFFERENTIABLE.update({
+    "DFT": _dft_by_matrices,
+    "CtcLoss": lambda x, targets, steps, lengths, *, blank, zero_infinity, normalized: torch.ctc_loss(x, targets, steps, lengths, blank, 0, bool(zero_infinity)),
+})  # fmt: skip
 markers.VALUES.update({
     "DFT": _dft,
+    "CumProd": lambda x, *, axis: torch.cumprod(x, axis),
     "Cholesky": torch.linalg.cholesky,
     "TriangularSolve": lambda a, b, *, upper, unit_diagonal, transpose: torch.linalg.solve_triangular(
         a.mT if transpose else a, b, upper=bool(upper) != bool(transpose), unitriangular=bool(unit_diagonal)),
@@ -154,13 +179,34 @@ def diff(make, x, n=1, dim=-1, prepend=None, append=None):
 
 
 def cumprod(make, x, dim, *, dtype=None):
-    """As products with what lies 1, 2, 4 … places before, whose gradient needs no division."""
+    """As a node, of whole numbers in int64 as PyTorch has it."""
+    if not x.is_floating_point():
+        dtype = dtype or torch.int64
     x = x if dtype is None else x.to(dtype)
+    if not x.dim():
+        return x.clone()
+    if not make.__self__.writes_gradients:
+        return make("CumProd", (x,), x.shape, axis=dim % x.dim())
+    count, step = int(x.shape[dim]), 1  # as products with what lies 1, 2, 4 … places before, whose gradient PyTorch writes out
+    while step < count:
+        x = x * torch.cat([torch.ones_like(x.narrow(dim, 0, step)), x.narrow(dim, 0, count - step)], dim)
+        step *= 2
+    return x
+
+
+def logcumsumexp(make, x, dim):
+    """With what lies 1, 2, 4 … places before, each time less the larger of both: exact however far elements of a row lie apart."""
     if not _real(x) or not x.dim():
         return NotImplemented
     count, step = int(x.shape[dim]), 1
+    nothing = torch.full((), -float("inf"), dtype=x.dtype)
     while step < count:
-        x = x * torch.cat([torch.ones_like(x.narrow(dim, 0, step)), x.narrow(dim, 0, count - step)], dim)
+        before = torch.cat([nothing.expand_as(x.narrow(dim, 0, step)), x.narrow(dim, 0, count - step)], dim)
+        largest = torch.maximum(x.detach(), before.detach())
+        infinite = largest.isinf()
+        base = torch.where(infinite, torch.zeros_like(largest), largest)
+        total = torch.exp(x - base) + torch.exp(before - base)
+        x = torch.where(infinite, largest, base + torch.log(torch.where(infinite, torch.ones_like(total), total)))
         step *= 2
     return x
 
@@ -275,7 +321,17 @@ def _windows(make, x, *where, **named):
     return torch.stack([x.narrow(axis, i * step, size) for i in range(count)], axis).movedim(axis + 1, -1)
 
 
+def _sum(make, x, *others, **named):
+    """Of nothing: the TorchScript exporter keeps the axes of such a sum over everything."""
+    if make.__self__.symbolic or others or named:
+        return NotImplemented
+    with markers.apart():
+        nothing = x.numel() == 0
+    return x.flatten().sum(0) if nothing else NotImplemented
+
+
 NATIVES = {
+    "sum": _sum,
     "meshgrid": _meshgrid,
     **dict.fromkeys(("threshold", "_threshold"), _threshold),
     "unfold": _windows,
@@ -285,6 +341,7 @@ NATIVES = {
     **diagonals.NATIVES,
     "cdist": cdist,
     "cumprod": cumprod,
+    "logcumsumexp": logcumsumexp,
     "avg_pool2d": _average_pool(2),
     "avg_pool3d": _average_pool(3),
     "linalg_cholesky": cholesky,

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from stepscope_capture import tracing
 from stepscope_capture.markers import apart
-from stepscope_capture.meaning import KeepMeaning
 
 
 # Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is (cdist: natives.py).
@@ -109,7 +109,7 @@ def _pack_padded(original):
     """With torch.export lengths are no numbers, and it fails later, on the first state."""
 
     def pack(input, lengths, batch_first):
-        mode = KeepMeaning.tracing()
+        mode = tracing.current()
         if mode is not None and mode.markers.symbolic:
             raise RuntimeError('packed sequences: the dynamo exporter does not take them; exporter="torchscript" does')
         return original(input, lengths, batch_first)

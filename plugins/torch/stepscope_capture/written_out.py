@@ -6,7 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from stepscope_capture.meaning import KeepMeaning
+from stepscope_capture import tracing
 
 
 def _reduction(size_average, reduce, reduction):
@@ -100,8 +100,8 @@ def _embedding_bag(original):
     """Without the padding row, which the TorchScript exporter refuses: with weights that are 0 there."""
 
     def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
-        tracing = KeepMeaning.tracing()
-        if tracing is None or tracing.markers.symbolic or padding_idx is None or mode == "max":
+        tracer = tracing.current()
+        if tracer is None or tracer.markers.symbolic or padding_idx is None or mode == "max":
             return original(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
         counts = (input != padding_idx % weight.size(0)).to(weight.dtype)
         weights = counts if per_sample_weights is None else counts * per_sample_weights
@@ -123,7 +123,7 @@ def _traced(written_out, dynamo=False):
 
     def make(original):
         def function(*args, **kwargs):
-            mode = KeepMeaning.tracing()
+            mode = tracing.current()
             as_it_is = mode is None or mode.markers.symbolic and not dynamo
             return original(*args, **kwargs) if as_it_is else written_out(*args, **kwargs)
 

@@ -110,6 +110,27 @@ def compare_of_a_layer_that_is_called_twice(folder):
     assert found.agrees, str(found)
 
 
+def compare_of_other_types(folder):
+    """A complex parameter, one in bfloat16, and an input that forward() asks a gradient for."""
+
+    class Other(Model):
+        def __init__(self):
+            super().__init__()
+            self.turn, self.low = nn.Parameter(torch.randn(5, dtype=torch.cfloat)), nn.Linear(8, 8).bfloat16()
+
+        def between(self, h):
+            h = h + self.low(h.bfloat16()).float()
+            return torch.fft.irfft(torch.fft.rfft(h) * self.turn, n=8)
+
+        def forward(self, x):
+            return super().forward(x.requires_grad_())
+
+    for kind in (torch.optim.SGD, torch.optim.AdamW):
+        model = Other()
+        found = stepscope.compare(model, nn.functional.cross_entropy, batches_of(3), kind(model.parameters(), lr=1e-3), folder=folder, **SAFE)
+        assert found.agrees, str(found)
+
+
 def compare_names_what_differs(folder):
     class Late(Model):
         """From the fourth forward pass on it is another model, which no export can know."""
@@ -367,7 +388,7 @@ def a_trainer_run_that_went_wrong(folder):
     return None
 
 
-CASES = [compare_agrees, compare_of_a_layer_that_is_called_twice, compare_names_what_differs, watch_captures_a_step_that_goes_wrong,
+CASES = [compare_agrees, compare_of_a_layer_that_is_called_twice, compare_of_other_types, compare_names_what_differs, watch_captures_a_step_that_goes_wrong,
          recorded_losses_are_those_of_the_script, goes_on, unlike_is_said, module_with_loss,
          transformers_run, lightning_run, a_trainer_run_that_went_wrong]  # fmt: skip
 

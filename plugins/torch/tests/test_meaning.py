@@ -26,6 +26,7 @@ import everyday
 import habits  # noqa: F401
 import host_functions  # noqa: F401
 import practices
+import recent_code  # noqa: F401
 import research
 import training_habits  # noqa: F401
 from meanings import MEANINGS

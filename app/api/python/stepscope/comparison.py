@@ -62,6 +62,12 @@ class Comparison:
         return subprocess.Popen([program(stepscope), "open", str(self.folder / "model.onnx")])
 
 
+def _real(tensor):
+    """A copy; of a complex one with a last axis of two, as the file has it."""
+    tensor = tensor.detach()
+    return (torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor).clone()
+
+
 class _Reference:
     """PyTorch's training, on a copy of everything."""
 
@@ -82,15 +88,21 @@ class _Reference:
         loss.backward()
         known = dict(self.module.named_parameters())
         found = {("loss", "loss"): loss.detach().double()}
-        found.update({("gradient", n): (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone() for n, p in known.items() if p.grad is not None})
+        found.update({("gradient", n): _real(p.grad.to_dense() if p.grad.is_sparse else p.grad) for n, p in known.items() if p.grad is not None})
         if clip:
             torch.nn.utils.clip_grad_norm_(list(known.values()), clip)
         self.optimizer.step()
         if self.scheduler is not None:
             self.scheduler.step()
-        found.update({("parameter", n): p.detach().clone() for n, p in known.items() if p.requires_grad})
-        found.update({("statistic", n): b.detach().clone() for n, b in self.module.named_buffers() if b.is_floating_point()})
+        found.update({("parameter", n): _real(p) for n, p in known.items() if p.requires_grad})
+        found.update({("statistic", n): _real(b) for n, b in self.module.named_buffers() if b.is_floating_point() or b.is_complex()})
         return found
+
+
+def _numbers(array):
+    """A stepscope.Array for NumPy, which has no bfloat16: as float32."""
+    bits = array.numpy()
+    return (bits.astype(np.uint32) << 16).view(np.float32) if array.dtype == "bfloat16" else bits
 
 
 def _ours(session, names):
@@ -99,9 +111,9 @@ def _ours(session, names):
     for kind, name in names:
         try:
             if kind == "gradient":
-                found[kind, name] = session.gradient(name).numpy()
+                found[kind, name] = _numbers(session.gradient(name))
             elif kind in ("parameter", "statistic"):
-                found[kind, name] = session.state(name).numpy()
+                found[kind, name] = _numbers(session.state(name))
         except Exception as error:  # noqa: BLE001  a tied parameter stands under its other name; a buffer may not be in the file
             if getattr(error, "code", "") not in ("not_found", "invalid_argument"):
                 raise
@@ -200,7 +212,7 @@ def compare(model: Any, loss_fn: Any, batches: Any, optimizer: Any, *, scheduler
             before = (copy.deepcopy(reference.module.state_dict()), copy.deepcopy(reference.optimizer.state_dict()))
             position = None if reference.scheduler is None else copy.deepcopy(reference.scheduler.state_dict())
             theirs, others = reference.step(row, clip_grad_norm), [other.step(row, clip_grad_norm) for other in nudged]
-            session.feed({name: t.numpy() for name, t in zip(names, row) if name in wanted})
+            session.feed({name: t.detach().numpy() for name, t in zip(names, row) if name in wanted})
             record = session.step()
             losses.append((float(theirs["loss", "loss"]), record.loss))
             ours = {("loss", "loss"): np.float64(record.loss), **_ours(session, theirs)}
