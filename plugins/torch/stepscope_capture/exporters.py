@@ -3,6 +3,7 @@
 
 import contextlib
 import inspect
+import warnings
 from unittest import mock
 
 import torch
@@ -106,6 +107,15 @@ class _Traced(nn.Module):
         return (*(loss if isinstance(loss, tuple) else (loss,)), *following) if following else loss
 
 
+@contextlib.contextmanager
+def _without_advice():
+    """Exporters advise against a model that trains, and warn of numbers that Python reads: data_dependence.py looks at those, with the line of the user's code."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Exporting a model while it is in training mode")
+        warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
+        yield
+
+
 def _export(module, inputs, names, path, exporter, opset, kept, outputs, axes=None):
     """Exports a module in the modes that its layers have; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
     if exporter == "dynamo":
@@ -153,7 +163,7 @@ def exported(module, changed, functions, row, names, path, exporter, opset, outp
     while True:
         traced = _Traced(copied(module), exporter, changed, functions, writes_gradients, bool(axes))
         try:
-            with exportable(bool(axes)):
+            with exportable(bool(axes)), _without_advice():
                 if writes_gradients:
                     traced = WrittenOut(traced, row)
                 _export(traced, row, names, path, exporter, opset, kept, outputs, axes)
