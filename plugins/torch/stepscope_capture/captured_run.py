@@ -41,7 +41,7 @@ class CapturedRun:
             # Each trainer divides the loss as it likes; the gradients of all micro steps together are what it takes.
             left_out = capture_passes(model, passes, folder, float(accumulate), **self._options, **run)
         except Exception as error:  # noqa: BLE001
-            print(f"stepscope: step {step}: not captured: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            print(f"stepscope: step {step}: not captured: {type(error).__name__}: {error}")
             return
         self.captures.append(folder)
         what = "loss or gradient not finite; captured" if wrong else "captured"

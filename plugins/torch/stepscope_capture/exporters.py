@@ -3,6 +3,7 @@
 
 import contextlib
 import inspect
+import logging
 import warnings
 from unittest import mock
 
@@ -113,7 +114,18 @@ def _without_advice():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Exporting a model while it is in training mode")
         warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
-        yield
+        warnings.filterwarnings("ignore", "Exporting aten::index operator of advanced indexing")  # negative indices: the engine counts them from the end
+        log = logging.getLogger("torch.onnx._internal.exporter._registration")
+        log.addFilter(_of_torchvision)
+        try:
+            yield
+        finally:
+            log.removeFilter(_of_torchvision)
+
+
+def _of_torchvision(record):
+    """A model that uses torchvision has it."""
+    return "torchvision is not installed" not in record.getMessage()
 
 
 def _export(module, inputs, names, path, exporter, opset, kept, outputs, axes=None):

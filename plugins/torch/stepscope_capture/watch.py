@@ -59,7 +59,7 @@ class watch:  # noqa: N801  read as a word: with stepscope.watch(model):
             options = dict(self._options)
             capture_passes(self._model, [one], folder, **options)
         except Exception as error:  # noqa: BLE001  the user's run goes on
-            print(f"  not captured: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            print(f"  not captured: {type(error).__name__}: {error}")
             return
         finally:
             self._recorder.listen()
