@@ -86,7 +86,7 @@ void RemoteOpening::hostChanged() {
   const RemoteHost& host = parts_.session.client().host();
   parts_.actions[QStringLiteral("send_model")]->setEnabled(!host.local() && !host.attached());
   parts_.actions[QStringLiteral("detach")]->setEnabled(host.attached());
-  WorkerHost::of(parts_.store).set(host.host);
+  WorkerHost::of(parts_.store).set(host.host, host.attached());
   if (host.attached()) return opening_.openAttached();
   if (host.local()) {
     parts_.status.note(QStringLiteral("Working on this machine"));

@@ -14,6 +14,7 @@
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 
 namespace stepscope {
 
@@ -131,11 +132,13 @@ void RunCommands::update() {
   enable("configure", parts_.store.model() != nullptr && !session_.busy() && !parts_.store.readOnly());
   enable("determinism", parts_.store.plan() != nullptr);
   enable("breakpoint", selected);
-  if (!session_.client().host().attached()) return;
+  enable("load_streams", true);
   // What a script does is not taken back, and what it is trained with is its own.
   for (const char* id : {"step_back", "step_phase_back", "run_back", "abandon", "rewind", "new_run", "save_state",
-                         "compare_bits", "restart", "configure"})
-    enable(id, false);
+                         "compare_bits", "restart", "configure", "load_streams"}) {
+    QAction* action = parts_.actions[QLatin1String(id)];
+    allow(parts_.store, action, action->isEnabled());
+  }
 }
 
 }  // namespace stepscope

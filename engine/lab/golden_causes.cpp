@@ -115,6 +115,12 @@ std::string notFinite(const Pattern&, const GoldenRow& row) {
          "avoids; `stepscope train --on-nan blame` names the node";
 }
 
+std::string finiteHere(const Pattern&, const GoldenRow& row) {
+  if (!std::isnan(row.cosine) || !row.words.empty() || !std::isfinite(row.found) || std::isfinite(row.expected)) return {};
+  return "finite here and not in PyTorch: a step that goes wrong, where the order of the same operators decides between 0 "
+         "and 0 times infinity; or a gradient that PyTorch computes as NaN";
+}
+
 std::string blockLost(const Pattern& p, const GoldenRow& row) {
   if (row.kind != Kind::kGradient || row.largest != 0 || row.maxAbs == 0 || p.lossDiffers) return {};
   return "no_grad or detach lost: a gradient here but not in PyTorch";
@@ -199,9 +205,9 @@ std::string backwardOnly(const Pattern& p, const GoldenRow& row) {
 }
 
 const std::vector<Cause>& causes() {
-  static const std::vector<Cause> list = {notFinite, tiedApart,  noParameter, stopped,     blockLost, ruleLost,
-                                          reversed,  meanForSum, rounding,    scaled,      byRow,     masked,
-                                          smoothing, statistics, buffer,      backwardOnly};
+  static const std::vector<Cause> list = {notFinite, finiteHere, tiedApart,  noParameter, stopped,     blockLost,
+                                          ruleLost,  reversed,   meanForSum, rounding,    scaled,      byRow,
+                                          masked,    smoothing,  statistics, buffer,      backwardOnly};
   return list;
 }
 

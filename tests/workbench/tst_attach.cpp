@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A window at the loop of a program that runs by itself (tests/app/api/attach_script.cpp): it looks, holds, steps, lets go.
+#include <QAbstractButton>
 #include <QAction>
 #include <QComboBox>
 #include <QLabel>
@@ -8,6 +9,7 @@
 
 #include "app/workbench/actions.h"
 #include "app/workbench/notice_bar.h"
+#include "app/workbench/view_list.h"
 #include "tests/workbench/made_models.h"
 #include "tests/workbench/window_driver.h"
 
@@ -108,6 +110,66 @@ class AttachTest : public QObject {
     QVERIFY_DONE(w.act("detach"), w);
     QVERIFY(w.loop().wait([&] { return !w->session().attached() && w->store().workerState() == WorkerState::kIdle; }));
     QVERIFY(prints(*script));
+    end(*script);
+  }
+
+  // Every view is shown and asks for nothing that is refused; what would change the loop or run beside it is off and says
+  // why, and comes back with a worker.
+  void whatTheScriptDrivesIsOffInEveryViewAndSaysWhy() {
+    const std::vector<std::pair<QString, QStringList>> kOff = {
+        {QStringLiteral("alerts"), {QStringLiteral("alert_go")}},
+        {QStringLiteral("bisect"), {QStringLiteral("bisect_start")}},
+        {QStringLiteral("capacity"), {QStringLiteral("capacity_plan")}},
+        {QStringLiteral("capture"), {QStringLiteral("capture_compare")}},
+        {QStringLiteral("determinism"), {QStringLiteral("determinism_twice")}},
+        {QStringLiteral("ledger"), {QStringLiteral("ledger_measure"), QStringLiteral("ledger_confirm")}},
+        {QStringLiteral("precision"), {QStringLiteral("precision_study"), QStringLiteral("precision_apply")}},
+        {QStringLiteral("recompute"), {QStringLiteral("recompute_apply"), QStringLiteral("recompute_refresh")}},
+        {QStringLiteral("streams"),
+         {QStringLiteral("streams_apply"), QStringLiteral("streams_automatic"), QStringLiteral("streams_try")}},
+        {QStringLiteral("trials"), {QStringLiteral("trials_start"), QStringLiteral("trials_apply")}},
+    };
+    const auto script = startScript();
+    QVERIFY(script);
+    WindowDriver w;
+    QVERIFY2(attached(w), qPrintable(w->notice().text()));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.loop().wait([&] { return w->store().position().in_step() && !w->session().busy(); }));
+    for (const ViewEntry& entry : viewList()) {
+      QVERIFY2(w.view(QLatin1String(entry.id)), entry.id);
+      QVERIFY2(!w->notice().isProblem(), qPrintable(QLatin1String(entry.id) + QStringLiteral(": ") + w->notice().text()));
+      for (const auto* line : w.view(QLatin1String(entry.id))->findChildren<QLabel*>())
+        QVERIFY2(!line->text().contains(QStringLiteral("not in a loop that a script drives")), qPrintable(line->text()));
+    }
+    const auto tips = [&](const QString& view, const QString& name) {
+      if (!w.view(view)) return std::pair(true, QStringLiteral("no view '%1'").arg(view));
+      const auto* button = w->findChild<QAbstractButton*>(name);  // in the view or in the header of its panel
+      return button ? std::pair(button->isEnabled(), button->toolTip()) : std::pair(true, QStringLiteral("not there"));
+    };
+    for (const auto& [view, names] : kOff)
+      for (const QString& name : names) {
+        const auto [on, tip] = tips(view, name);
+        QVERIFY2(!on && tip.startsWith(QStringLiteral("A script drives this loop")), qPrintable(name + ": " + tip));
+      }
+    for (const char* action :
+         {"step_back", "rewind", "new_run", "save_state", "compare_bits", "restart", "configure", "load_streams"})
+      QVERIFY2(!enabled(w, action) &&
+                   w->actions()[QLatin1String(action)]->toolTip().startsWith(QStringLiteral("A script drives")),
+               action);
+    w.picture(QStringLiteral("attached-off"));
+    w.loop().act([&] { w->session().letRun(); });
+    QVERIFY_DONE(w.act("detach"), w);
+    QVERIFY(w.loop().wait([&] { return !w->session().attached() && w->store().workerState() == WorkerState::kIdle; }));
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    for (const QString& name :
+         {QStringLiteral("trials_start"), QStringLiteral("ledger_measure"), QStringLiteral("bisect_start")}) {
+      const auto [on, tip] = tips(name.section('_', 0, 0), name);
+      QVERIFY2(on && !tip.startsWith(QStringLiteral("A script drives")), qPrintable(name + ": " + tip));
+    }
+    QVERIFY(enabled(w, "save_state") && enabled(w, "load_streams"));
+    QVERIFY(!w->actions()[QStringLiteral("save_state")]->toolTip().contains(QStringLiteral("script")));
     end(*script);
   }
 

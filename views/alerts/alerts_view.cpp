@@ -6,6 +6,7 @@
 
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/script_drives.h"
 
 namespace stepscope {
 
@@ -89,12 +90,12 @@ const snapshot::Alert* AlertsView::alertOf(int row) const {
 
 bool AlertsView::canGo(int row) const {
   const snapshot::Alert* alert = alertOf(row);
-  return alert && !store().readOnly() && store().plan() && alert->step() >= 0 &&
+  return alert && !store().readOnly() && !scriptDrives(store()) && store().plan() && alert->step() >= 0 &&
          alert->step() <= store().position().step() &&
          (alert->instruction() >= 0 || alert->step() < store().position().step());
 }
 
-void AlertsView::updateGo() { go_->setEnabled(canGo(chosenRow())); }
+void AlertsView::updateGo() { allow(store(), go_, canGo(chosenRow())); }
 
 void AlertsView::activated(int row) {
   if (canGo(row)) emit wishes().goToPlace(alertOf(row)->step(), alertOf(row)->instruction());
@@ -102,7 +103,7 @@ void AlertsView::activated(int row) {
 
 void AlertsView::fillMenu(QMenu& menu, int row) {
   QAction* go = menu.addAction(go_->text(), this, [this, row] { activated(row); });
-  go->setEnabled(canGo(row));
+  allow(store(), go, canGo(row));
   menu.addSeparator();
 }
 

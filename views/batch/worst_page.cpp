@@ -8,6 +8,7 @@
 #include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/script_drives.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -50,7 +51,7 @@ WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std:
 void WorstPage::ask() {
   const SnapshotStore& store = context_.store;
   if (!store.graph() || !source_.live()) return;
-  emit context_.wishes.rowLosses();
+  if (!scriptDrives(store)) emit context_.wishes.rowLosses();
   for (const int id : batch::inputs(store)) {
     const auto* s = store.statistics(id);
     const TensorPtr known = store.tensor(id);

@@ -7,6 +7,7 @@
 #include "views/common/details.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -69,6 +70,7 @@ void BisectView::follow() {
   const auto& study = store().findings().bisect();
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
   bar_->follow(alive);
+  allow(store(), bar_->button(), bar_->button()->isEnabled());
   if (study.running()) return;
   if (study.report()) return showFinding(*study.report());
   page_->begin();

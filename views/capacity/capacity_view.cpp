@@ -10,6 +10,7 @@
 #include "views/capacity/frontier_plot.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 
@@ -137,11 +138,12 @@ void CapacityView::follow() {
   memory_->setPlaceholderText(machine > 0 ? QStringLiteral("Memory: %1, this machine's").arg(format::bytes(machine))
                                           : QStringLiteral("Memory: this machine's"));
   for (QWidget* field : std::initializer_list<QWidget*>{dimension_, most_, memory_, recompute_})
-    field->setEnabled(alive && !study.running());
+    allow(store(), field, alive && !study.running());
   const bool varies = !dimension_->currentData().toString().isEmpty();
   most_->setEnabled(most_->isEnabled() && varies);
   const QString wrong = fault();
   bar_->follow(alive && wrong.isEmpty(), wrong);
+  allow(store(), bar_->button(), bar_->button()->isEnabled());
   const auto& report = study.report();
   say(summary_, report ? capacity::summary(*report) : QString(), QString());
   summary_->setToolTip(

@@ -7,6 +7,7 @@
 #include "views/capture/capture_rows.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 
@@ -68,11 +69,11 @@ void CaptureView::follow() {
   const GoldenFinding& golden = store().findings().golden();
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
   always_->setChecked(golden.wanted());
-  compare_->setEnabled(alive && !golden.comparing());
   compare_->setText(golden.comparing() ? QStringLiteral("Comparing …") : QStringLiteral("Compare"));
   compare_->setToolTip(
       QStringLiteral("Runs the first batch of the capture from the captured parameters in float32, beside the run, which "
                      "stays where it is; Esc cancels"));
+  allow(store(), compare_, alive && !golden.comparing());
   QString role;
   const QString text = golden.comparison() ? capture::summary(*golden.comparison(), &role) : QString();
   say(summary_, text, role);

@@ -11,9 +11,10 @@ const WorkerHost& WorkerHost::of(const SnapshotStore& store) {
   return *store.findChild<WorkerHost*>(QString(), Qt::FindDirectChildrenOnly);
 }
 
-void WorkerHost::set(const QString& name) {
-  if (name == name_) return;
+void WorkerHost::set(const QString& name, bool scripted) {
+  if (name == name_ && scripted == scripted_) return;
   name_ = name;
+  scripted_ = scripted;
   emit changed();
 }
 

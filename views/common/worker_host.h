@@ -14,14 +14,16 @@ class WorkerHost : public QObject {
   static WorkerHost& of(SnapshotStore& store);
   static const WorkerHost& of(const SnapshotStore& store);
 
-  const QString& name() const { return name_; }  // as ssh knows it; empty: this machine
-  void set(const QString& name);                 // by the workbench only
+  const QString& name() const { return name_; }          // as ssh knows it; empty: this machine
+  bool scripted() const { return scripted_; }            // in the place of a worker a script answers there, which drives
+  void set(const QString& name, bool scripted = false);  // by the workbench only
 
  signals:
   void changed();
 
  private:
   QString name_;
+  bool scripted_ = false;
 };
 
 }  // namespace stepscope

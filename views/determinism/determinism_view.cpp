@@ -9,6 +9,7 @@
 #include "views/common/bits.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/script_drives.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -34,10 +35,10 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
   body()->insertLayout(0, line);
   const auto follow = [this, twice] {
     const bool recorded = store().readOnly();
-    twice->setEnabled(!recorded && store().plan());
     twice->setToolTip(
         recorded ? QStringLiteral("A recorded project cannot run; its verdicts are those of the build that was recorded")
                  : QStringLiteral("Runs the present step twice from the same state and compares every value bit for bit"));
+    allow(store(), twice, !recorded && store().plan());
     setNothingText(
         recorded ? QStringLiteral("No verdicts in this project.\nThe program that recorded it, or a build that was "
                                   "interrupted, kept none; a new run of the model does.")

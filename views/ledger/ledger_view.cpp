@@ -10,6 +10,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/ledger/spent_bars.h"
@@ -164,6 +165,7 @@ void LedgerView::follow() {
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
   bar_->button()->setVisible(!store().readOnly());
   bar_->follow(alive);
+  allow(store(), bar_->button(), bar_->button()->isEnabled());
   QString text;
   QString role = QStringLiteral("muted");
   if (report) {
@@ -179,13 +181,13 @@ void LedgerView::follow() {
   const snapshot::LedgerAdvice* advice = chosen();
   advice_->setVisible(report != nullptr);
   confirm_->setVisible(report && report->advice_size() > 0 && !store().readOnly());
-  confirm_->setEnabled(alive && advice && !advice->option().empty() && !study.running());
   confirm_->setToolTip(!advice ? QStringLiteral("Choose a line above")
                        : advice->option().empty()
                            ? QStringLiteral("No option does it: the batch or the model would have to change")
                            : QStringLiteral("Measures the step with %1 = %2 next to the step as it is (view Optimisations: "
                                             "trials), where it can be applied")
                                  .arg(format::visible(advice->option()), format::visible(advice->value())));
+  allow(store(), confirm_, alive && advice && !advice->option().empty() && !study.running());
   say(noAdvice_,
       report && report->advice_size() == 0
           ? QStringLiteral("Nothing that an option or another batch would shrink takes 1 % of the step.")

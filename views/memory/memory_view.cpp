@@ -6,6 +6,7 @@
 
 #include "views/common/counted_steps.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 
 namespace stepscope {
 
@@ -109,15 +110,17 @@ void MemoryView::showMenu(QPointF pixel, const QPoint& at) {
   const int instruction = canvas_->instructionAt(pixel), buffer = canvas_->bufferAt(pixel);
   if (instruction < 0) return;
   QMenu menu(this);
+  menu.setToolTipsVisible(true);
   if (buffer >= 0) {
     selection().select(Selection::ofBuffer(buffer));
     menu.addAction(QStringLiteral("Zoom to this buffer\tF"), this, [this, buffer] { canvas_->showBuffer(buffer); })
         ->setObjectName(QStringLiteral("memory_focus"));
     const int value = store().plan()->buffer(buffer)->value();
     if (value >= 0) {
-      menu.addAction(QStringLiteral("Pin: keep its memory to itself"), this,
-                     [this, value] { emit wishes().pin(value, true); })
-          ->setObjectName(QStringLiteral("memory_pin"));
+      QAction* pin = menu.addAction(QStringLiteral("Pin: keep its memory to itself"), this,
+                                    [this, value] { emit wishes().pin(value, true); });
+      pin->setObjectName(QStringLiteral("memory_pin"));
+      allow(store(), pin, true);
     }
     menu.addSeparator();
   }

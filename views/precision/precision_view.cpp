@@ -10,6 +10,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/precision/exponent_delegate.h"
@@ -198,23 +199,23 @@ void PrecisionView::follow() {
   const QString present = option("precision");
   if (!chosen_ && precision_->findText(present) >= 0) precision_->setCurrentText(present);
   const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
-  study_->setEnabled(alive && !findings.studiesPrecision());
   study_->setText(findings.studiesPrecision() ? QStringLiteral("Studying …") : QStringLiteral("Study"));
   study_->setToolTip(
       QStringLiteral("Runs the present step in this precision and in float32, from one state and one batch, then again "
                      "with the overrides that may help. The run stays where it is; Esc cancels"));
+  allow(store(), study_, alive && !findings.studiesPrecision());
   const int node = chosenNode();
   const QString setting = node >= 0 ? QString::fromStdString(report->nodes(node).override()) : QString();
   const bool applied = node >= 0 && present == QString::fromStdString(report->precision()) &&
                        (' ' + option("precision.force") + ' ').contains(' ' + setting + ' ');
   apply_->setVisible(stack_->currentWidget() == nodes_.table);
-  apply_->setEnabled(alive && node >= 0 && !applied && !findings.studiesPrecision());
   apply_->setToolTip(
       node < 0  ? QStringLiteral("Choose a node below")
       : applied ? QStringLiteral("It is applied")
                 : QStringLiteral("Sets precision = %1 and precision.force = %2, at once, in a paused step too; Ctrl+Z takes "
                                  "it back")
                       .arg(format::visible(report->precision()), format::visible(setting)));
+  allow(store(), apply_, alive && node >= 0 && !applied && !findings.studiesPrecision());
   say(problem_, format::visible(findings.precisionProblem()), QStringLiteral("error"));
   QStringList other;
   if (report) {

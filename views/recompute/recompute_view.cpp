@@ -13,6 +13,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/recompute/pareto_plot.h"
@@ -185,7 +186,7 @@ QWidget* RecomputeView::makeControls() {
     const auto bytes = text.trimmed().isEmpty() ? std::optional<qint64>(0) : format::bytesOf(text);
     if (bytes) return chooseBudget(*bytes);
     setProblem(QStringLiteral("budget '%1': expected a size such as 755 MiB or 2.8GiB").arg(text));
-    apply_->setEnabled(false);
+    allow(store(), apply_, false);
   });
   connect(budgetText_, &QLineEdit::editingFinished, this, [this] {
     budgetText_->setModified(false);
@@ -303,7 +304,7 @@ void RecomputeView::takeReport() {
   table_->setEmptyText(tableText());
   const int points = report ? report->curve_size() : 0;
   slider_->setRange(0, std::max(0, points - 1));
-  slider_->setEnabled(points > 1 && !store().readOnly());
+  allow(store(), slider_, points > 1 && !store().readOnly());
   QStringList reasons;
   std::int64_t bytes = 0;
   for (int i = 0; report && i < report->refused_size(); ++i) {
@@ -336,6 +337,7 @@ void RecomputeView::setProblem(const QString& problem) {
 
 void RecomputeView::followStudy() {
   bar_->follow(store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead, problem_);
+  allow(store(), bar_->button(), bar_->button()->isEnabled());
 }
 
 bool RecomputeView::isApplied() const { return plan_->text() == appliedPlan_ && budget_ == appliedBudget_; }
@@ -369,8 +371,8 @@ void RecomputeView::showChoice() {
                   : QStringLiteral("No budget: only the plan below runs again. A size such as 755 MiB sets one"));
   const bool writable = !store().readOnly() && !store().options().empty();
   plan_->setReadOnly(!writable);
-  apply_->setEnabled(writable && !isApplied() && problem_.isEmpty());
-  reset_->setEnabled(writable && !isApplied());
+  allow(store(), apply_, writable && !isApplied() && problem_.isEmpty());
+  allow(store(), reset_, writable && !isApplied());
   copy_->setEnabled(!plan_->text().isEmpty() || budget_ > 0);
   showPrediction();
 }
@@ -416,11 +418,12 @@ void RecomputeView::showPrediction() {
 }
 
 void RecomputeView::ask() {
-  if (store().plan() && !store().readOnly() && !isApplied()) emit wishes().recompute(true, plan_->text(), budget_);
+  if (store().plan() && !store().readOnly() && !scriptDrives(store()) && !isApplied())
+    emit wishes().recompute(true, plan_->text(), budget_);
 }
 
 void RecomputeView::askAll() {
-  if (!stale_ || !isVisible() || !store().plan() || store().readOnly()) return;
+  if (!stale_ || !isVisible() || !store().plan() || store().readOnly() || scriptDrives(store())) return;
   stale_ = false;
   if (isApplied())
     emit wishes().recompute(false, {}, 0);

@@ -10,6 +10,7 @@
 #include "views/common/counted_steps.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 
@@ -212,13 +213,13 @@ void StreamsView::show() {
 void StreamsView::showButtons() {
   const bool writable = !store().readOnly() && store().workerState() == WorkerState::kIdle && hasStreams();
   const bool chosen = !applied().isEmpty();
-  canvas_->setEditable(!store().readOnly() && hasStreams());
-  apply_->setEnabled(writable && moves_ > 0);
+  canvas_->setEditable(!store().readOnly() && !scriptDrives(store()) && hasStreams());
+  allow(store(), apply_, writable && moves_ > 0);
   reset_->setEnabled(moves_ > 0);
-  automatic_->setEnabled(writable && chosen);
-  try_->setEnabled(writable && chosen && moves_ == 0);
+  allow(store(), automatic_, writable && chosen);
+  allow(store(), try_, writable && chosen && moves_ == 0);
   save_->setEnabled(hasStreams());
-  load_->setEnabled(writable);
+  allow(store(), load_, writable);
 }
 
 void StreamsView::moveNode(int instruction, int stream) {

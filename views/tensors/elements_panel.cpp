@@ -13,6 +13,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/tokens.h"
 #include "views/tensors/tensor_menu.h"
 
@@ -163,7 +164,7 @@ void ElementsPanel::refresh() {
     slice.extent = values.extent();
   }
   int row = elements_->currentIndex().row(), column = elements_->currentIndex().column();
-  table_->setEditable(!context_.store.readOnly());
+  table_->setEditable(!context_.store.readOnly() && !scriptDrives(context_.store));
   table_->set(std::move(values), slice);
   fitColumns();
   if (!goal_.empty() && slice.begin == wanted_.begin) {

@@ -7,6 +7,7 @@
 
 #include "views/common/format.h"
 #include "views/common/icons.h"
+#include "views/common/script_drives.h"
 
 namespace stepscope {
 namespace {
@@ -44,6 +45,7 @@ QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, co
   auto* menu = new QMenu(parent);
   menu->setAttribute(Qt::WA_DeleteOnClose);
   menu->setObjectName(QStringLiteral("tensor_menu"));
+  menu->setToolTipsVisible(true);
   const auto has = [value](const std::vector<int>& list) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
@@ -55,20 +57,22 @@ QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, co
         menu->addAction(symbol.isEmpty() ? QIcon() : icon(symbol), text, parent, std::forward<decltype(then)>(then));
     action->setObjectName(QLatin1String(name));
     action->setEnabled(live);
+    return action;
   };
+  const auto addChange = [&](auto&&... what) { allow(context.store, add(std::forward<decltype(what)>(what)...), live); };
   add(QStringLiteral("eye"), watched ? QStringLiteral("Stop watching") : QStringLiteral("Watch"), "tensor_watch",
       [&wishes, value, watched] { emit wishes.watch(value, !watched); });
-  add(QStringLiteral("pin"), pinned ? QStringLiteral("Unpin") : QStringLiteral("Pin: keep its memory"), "tensor_pin",
-      [&wishes, value, pinned] { emit wishes.pin(value, !pinned); });
+  addChange(QStringLiteral("pin"), pinned ? QStringLiteral("Unpin") : QStringLiteral("Pin: keep its memory"), "tensor_pin",
+            [&wishes, value, pinned] { emit wishes.pin(value, !pinned); });
   menu->addSeparator();
   add({}, QStringLiteral("Keep for comparison"), "tensor_keep", keep);
   add({}, QStringLiteral("Compare with .npy…"), "tensor_compare",
       [&wishes, value] { emit wishes.compareWithFile(value, {}); });
   menu->addSeparator();
-  add({}, QStringLiteral("Fill with a number…"), "tensor_fill",
-      [context, value, parent] { askFill(context, value, parent); });
-  add(QStringLiteral("open"), QStringLiteral("Load from .npy…"), "tensor_load",
-      [&wishes, value] { emit wishes.loadTensor(value, {}); });
+  addChange(QString(), QStringLiteral("Fill with a number…"), "tensor_fill",
+            [context, value, parent] { askFill(context, value, parent); });
+  addChange(QStringLiteral("open"), QStringLiteral("Load from .npy…"), "tensor_load",
+            [&wishes, value] { emit wishes.loadTensor(value, {}); });
   add(QStringLiteral("save"), QStringLiteral("Save as .npy…"), "tensor_save",
       [&wishes, value] { emit wishes.saveTensor(value); });
   menu->addSeparator();

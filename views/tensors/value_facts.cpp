@@ -7,6 +7,7 @@
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/running.h"
+#include "views/common/script_drives.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -41,7 +42,7 @@ void ValueFacts::showValue(int value) {
     else if (tensor->elsewhere() && producer >= 0)
       text += QStringLiteral(". ") +
               Details::command(QStringLiteral("runpast:%1").arg(producer), QStringLiteral("Run past %1").arg(producer));
-    else if (!tensor->elsewhere() && plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
+    else if (!tensor->elsewhere() && !scriptDrives(store_) && plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
       text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), QStringLiteral("Pin keeps it in the plan"));
     notice(text);
   } else if (tensor && !tensor->current()) {

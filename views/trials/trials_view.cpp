@@ -12,6 +12,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/script_drives.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/trials/interval_delegate.h"
@@ -261,8 +262,9 @@ void TrialsView::follow() {
   for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_, bar_->button()})
     field->setVisible(!store().readOnly());
   for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_})
-    field->setEnabled(alive && !trials.running());
+    allow(store(), field, alive && !trials.running());
   bar_->follow(alive);
+  allow(store(), bar_->button(), bar_->button()->isEnabled());
   QStringList applied;
   for (const auto& trial : report.trials()) {
     const snapshot::Option* o = optionOf(trial);
@@ -277,12 +279,12 @@ void TrialsView::follow() {
   const snapshot::Trial* trial = chosen();
   const QString refused = refusal(trial);
   apply_->setVisible(!store().readOnly());
-  apply_->setEnabled(alive && refused.isEmpty());
   apply_->setToolTip(refused.isEmpty()
                          ? QStringLiteral("Sets %1 = %2 at once, in a paused step too, with a proof of what changes; Ctrl+Z "
                                           "takes it back")
                                .arg(format::visible(trial->option()), format::visible(trial->to()))
                          : refused);
+  allow(store(), apply_, alive && refused.isEmpty());
   if (why_->isChecked()) reasons_->show(trial);
   table_->setEmptyText(trials.running()
                            ? QStringLiteral("The first change is measured next; each appears here as soon as it is.")
