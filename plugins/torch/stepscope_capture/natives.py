@@ -341,6 +341,7 @@ NATIVES = {
     **diagonals.NATIVES,
     "cdist": cdist,
     "cumprod": cumprod,
+    "cumprod_": lambda make, x, dim, *, dtype=None: x.copy_(cumprod(make, x, dim, dtype=dtype)),
     "logcumsumexp": logcumsumexp,
     "avg_pool2d": _average_pool(2),
     "avg_pool3d": _average_pool(3),

@@ -20,7 +20,7 @@ def running_products():
             count, there = (x > 0).long() + 1, x > -0.5
             products = (
                 x.cumprod(0), torch.cumprod(x, -1, dtype=torch.float64).to(x.dtype), x.cumprod(1) * count.cumprod(1), x * torch.cumprod(there, 1),
-                torch.cumprod(x.flip(1), 1).flip(1), torch.cumprod(count.int(), 0) * x, torch.where(x > 0.4, torch.zeros_like(x), x).cumprod(1),
+                torch.cumprod(x.flip(1), 1).flip(1), torch.cumprod(count.int(), 0) * x, torch.where(x > 0.4, torch.zeros_like(x), x).cumprod(1), (x * 1).cumprod_(1),
             )  # fmt: skip
             return sum(products)
 

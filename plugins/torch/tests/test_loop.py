@@ -131,6 +131,27 @@ def compare_of_other_types(folder):
         assert found.agrees, str(found)
 
 
+def compare_of_gradients_that_cancel(folder):
+    """A bias that moves all scores of a row alike has no gradient but rounding."""
+
+    class Scores(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.hidden, self.score = nn.Linear(6, 8), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.score(torch.relu(self.hidden(x))).squeeze(-1)
+
+    def loss(scores, relevance):
+        better = (relevance[:, :, None] > relevance[:, None]).float()
+        pairs = better * torch.log(torch.sigmoid(scores[:, :, None] - scores[:, None]) + 1e-8)
+        return -pairs.sum() - (relevance.softmax(1) * scores.log_softmax(1)).sum(1).mean()
+
+    model, batches = Scores(), [(torch.randn(3, 4, 6), torch.randint(0, 4, (3, 4)).float()) for _ in range(4)]
+    found = stepscope.compare(model, loss, batches, torch.optim.SGD(model.parameters(), lr=1e-2), folder=folder, **SAFE)
+    assert found.agrees, str(found)
+
+
 def compare_names_what_differs(folder):
     class Late(Model):
         """From the fourth forward pass on it is another model, which no export can know."""
@@ -388,7 +409,8 @@ def a_trainer_run_that_went_wrong(folder):
     return None
 
 
-CASES = [compare_agrees, compare_of_a_layer_that_is_called_twice, compare_of_other_types, compare_names_what_differs, watch_captures_a_step_that_goes_wrong,
+CASES = [compare_agrees, compare_of_a_layer_that_is_called_twice, compare_of_other_types, compare_of_gradients_that_cancel,
+         compare_names_what_differs, watch_captures_a_step_that_goes_wrong,
          recorded_losses_are_those_of_the_script, goes_on, unlike_is_said, module_with_loss,
          transformers_run, lightning_run, a_trainer_run_that_went_wrong]  # fmt: skip
 

@@ -130,15 +130,23 @@ def _difference(a, b):
     return float(apart.max()) if apart.size else 0.0
 
 
+def _largest(tensor):
+    """Of its elements that are finite, as a magnitude."""
+    finite = tensor.double()[torch.isfinite(tensor)]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
 def _first(theirs, ours, nudged):
     """(kind, name, difference, tolerance) of the first that differs, in the order in which a step computes them; of its kind the worst."""
+    # Sums whose terms cancel (a bias before a softmax over its rows) are as far off as the others are large.
+    steepest = max((_largest(value) for key, value in theirs.items() if key[0] == "gradient"), default=0.0)
     for kind in ("loss", "gradient", "parameter", "statistic"):
-        worst = None
+        worst, least = None, {"loss": 2e-6, "gradient": 1e-6 * steepest}.get(kind, 0.0)
         for key in (key for key in theirs if key[0] == kind and key in ours):
             value = theirs[key].double().numpy()
-            largest = float(np.abs(value[np.isfinite(value)]).max()) if np.isfinite(value).any() else 0.0
+            largest = _largest(theirs[key])
             rounding = max((_difference(other[key].double().numpy(), value) for other in nudged if key in other), default=0.0)
-            tolerance = max(4 * rounding, 2e-5 * largest, 2e-6 if kind == "loss" else 0.0)
+            tolerance = max(4 * rounding, 2e-5 * largest, least)
             off = _difference(ours[key], value)
             if off > tolerance and (worst is None or off / (tolerance + 1e-300) > worst[2] / (worst[3] + 1e-300)):
                 worst = (kind, key[1], off, tolerance)
