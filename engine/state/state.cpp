@@ -92,18 +92,14 @@ Result<Tensor> State::brought(const Tensor& onHost) const {
   return tensor;
 }
 
-std::set<std::string, std::less<>> State::names() const {
-  std::set<std::string, std::less<>> names;
-  for (const auto& [name, tensor] : tensors_) names.insert(name);
-  return names;
-}
+State::Held State::hold() const { return {device_, tensors_, away_, lowCopies_}; }
 
-void State::forgetAllBut(const std::set<std::string, std::less<>>& names) {
-  const auto goes = [&](const auto& entry) { return !names.contains(entry.first); };
-  std::erase_if(tensors_, goes);
-  for (auto& [device, tensors] : away_) std::erase_if(tensors, goes);
-  std::erase_if(copies_, goes);
-  std::erase_if(lowCopies_, goes);
+void State::putBack(Held held) {
+  device_ = held.device;
+  tensors_ = std::move(held.tensors);
+  away_ = std::move(held.away);
+  lowCopies_ = std::move(held.lowCopies);
+  copies_.clear();
 }
 
 Status State::set(std::string name, Tensor tensor) {

@@ -53,6 +53,8 @@ struct StateSnapshot {
 };
 
 class State {
+  using Tensors = std::map<std::string, Tensor>;
+
  public:
   StateCounters counters;
 
@@ -63,9 +65,11 @@ class State {
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
-  std::set<std::string, std::less<>> names() const;
-  // Takes out every tensor but these, on every device: what a bind made that did not come to its end.
-  void forgetAllBut(const std::set<std::string, std::less<>>& names);
+  // Which tensors there are, and on which device: what obtain(), set() and bring() change. A bind that does not come to its
+  // end puts them back. Contents that were written in place stay.
+  struct Held;
+  Held hold() const;
+  void putBack(Held held);
   // The contents live in `memory` from now on, which a caller shares: what it writes there counts from the next step on.
   // `take`: they become what is there; else what the state has is copied into it. Plans that borrowed the tensor before are
   // to be bound again. Errors: an unknown name; another type or extents; a state whose memory the host cannot reach.
@@ -114,7 +118,6 @@ class State {
   void restore(const StateSnapshot& snapshot);
 
  private:
-  using Tensors = std::map<std::string, Tensor>;
   Result<Tensor> obtainLowCopy(const Value& value);
   void fillLowCopy(const std::string& name);
   void lowCopiesAreStale(std::string_view parameter);
@@ -129,6 +132,13 @@ class State {
   std::map<std::string, bool> lowCopies_;             // by name: whether it is stale
   std::set<std::string> placed_;                      // in memory that a caller shares
   std::vector<std::pair<std::string, Tensor>> kept_;  // on the host, in the order of the writes
+};
+
+struct State::Held {
+  Device* device;
+  Tensors tensors;
+  std::map<Device*, Tensors> away;
+  std::map<std::string, bool> lowCopies;
 };
 
 }  // namespace stepscope

@@ -30,8 +30,7 @@ namespace stepscope {
 class Stepper {
  public:
   // Phase bind. Kernels are made first; `takesMemory` is called before state and memory of another stepper of this context
-  // are touched: where it is given, `cancel` is not looked at from there on. Errors: no kernel for a node, no memory, an
-  // extent that is not a number; kCancelled, with the state as it was.
+  // are touched. Errors, with the state as it was: no kernel, no memory, an extent that is not a number; kCancelled.
   static Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const Variant> variant, StepContext& context,
                                                const Cancel& cancel = {}, const std::function<void()>& takesMemory = {});
   ~Stepper();
@@ -69,6 +68,8 @@ class Stepper {
   // Runs what is left and commits; cancelled, it stays where it came to.
   Status finish(snapshot::StepRecord& record);
   void abandon();                    // throws the begun step away
+  void giveWay(bool memory);         // takes it back, for a plan that may not come to be; its memory is given up with it
+  Status comeBack();                 // after giveWay(): memory and place as they were, whatever is cancelled meanwhile
   void leave() { inStep_ = false; }  // another plan went on with the step
   snapshot::Position position() const;
   // The step whose numbers value() gives: between two steps those of the one before.
@@ -95,7 +96,7 @@ class Stepper {
  private:
   Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
   const TrainOptions& options() const { return step().request.options; }
-  Status makeExecutor(const Cancel& cancel, const std::function<void()>& takesMemory);
+  Status makeExecutor(const Cancel& cancel = {}, const std::function<void()>& takesMemory = {});
   Status takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, const Cancel& cancel);
   bool countsFirstBatch() const;
   Status countFirstBatchOnce();
@@ -128,9 +129,8 @@ class Stepper {
   std::optional<Error> doesNotFit_;  // with what binding takes: why no step may run
   // Bytes of the arena, 0: not measured yet; of state, constants and batch, measured when the arena is.
   std::int64_t touched_ = 0, touchedPersistent_ = 0;
-  bool stepped_ = false;  // a step of it was committed
-  bool timed_ = false;    // its first step has named the instructions that cancelling waits for
-  bool inStep_ = false;
+  bool stepped_ = false, timed_ = false;  // a step was committed; its first one has named what cancelling waits for
+  bool inStep_ = false, gaveWay_ = false;
   int position_ = 0;
   std::int64_t place_ = -1;  // of StepContext::places, when the newest batch was fed
   Batch batch_;

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
 
 #include "engine/build/known_roofs.h"
 #include "engine/build/loss_scale.h"
@@ -46,15 +49,44 @@ Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& 
     return phase.fail(made.error());
   const std::int64_t kernels = std::max<std::int64_t>(0, residentSetBytes() - resident);
   if (takesMemory) takesMemory();
+  State::Held before = state.hold();
   if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
   undo_.setDevice(**device);
-  const auto before = state.names();
-  Status taken = takeMemory(phase, kernels, takesMemory ? Cancel() : cancel);
-  if (!taken && taken.error().code == ErrorCode::kCancelled) {
+  Status taken = takeMemory(phase, kernels, cancel);
+  if (!taken) {
     executor_.reset();
-    state.forgetAllBut(before);
+    state.putBack(std::move(before));
   }
   return taken;
+}
+
+void Stepper::giveWay(bool memory) {
+  if (inStep_) context_.state.rollback();
+  gaveWay_ = true;
+  undo_.clear();
+  ++context_.places;
+  if (!memory) return;
+  // What they know of this executor is not so of the next one.
+  Activity activity = std::move(watchers_.activity);
+  std::destroy_at(&watchers_);
+  std::construct_at(&watchers_, context_, *variant_->step);
+  watchers_.activity = std::move(activity);
+  executor_.reset();
+}
+
+Status Stepper::comeBack() {
+  if (!executor_) SS_TRY(makeExecutor());
+  if (!std::exchange(gaveWay_, false) || !inStep_) return {};
+  beginNotes();
+  const int place = position_;
+  const auto why = std::pair(stoppedBy_, stoppedAt_);
+  SS_TRY(replay(place));
+  if (position_ < place) {
+    while (position_ < place) SS_TRY(runTo(place));
+    SS_TRY(applyEdits(place));
+  }
+  std::tie(stoppedBy_, stoppedAt_) = why;
+  return {};
 }
 
 Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, const Cancel& cancel) {
@@ -98,6 +130,7 @@ Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, con
     peak_ = &roofsOf(options(), threads, &context_.log);
     effects_["roofline"] = peakText(*peak_);
   }
+  if (Status wanted = cancel.check("bind"); !wanted) return phase.fail(wanted.error());
   phase.count(executor_->boundKernels().size());
   tellWhatHasNoOrder(*executor_, context_.log);
   effects_["memory.reuse"] =

@@ -59,15 +59,25 @@ Status PlanSet::makeFirst(BuildRequest request, const std::function<Result<Batch
   SS_ASSIGN(from->step, builder().build(std::move(request), stages_));
   from->stages = stages_;
   SS_ASSIGN(const Batch first, batch());
-  std::function<void()> giveUp;
-  if (made())
-    giveUp = [this] {
-      stepper().abandon();
-      running_ = nullptr;
-      variants_.clear();
-    };
-  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_, giveUp));
+  const auto giveWay = [this] {
+    std::ranges::partition(variants_, [this](const auto& variant) { return variant.get() != running_; });
+    for (const auto& variant : variants_) variant->stepper->giveWay(true);
+    running_ = nullptr;
+    aside_ = std::exchange(variants_, {});
+  };
+  SS_ASSIGN(auto stepper, bind(from->step, first, "first batch", stages_, giveWay));
+  aside_.clear();
   begin(std::move(from), std::move(stepper));
+  return {};
+}
+
+// Values stand with the plan that was fed last, so the one that ran comes last.
+Status PlanSet::comeBack() {
+  auto aside = std::exchange(aside_, {});
+  if (aside.empty()) return made() ? stepper().comeBack() : Status{};
+  for (const auto& variant : aside) SS_TRY(variant->stepper->comeBack());
+  variants_ = std::move(aside);
+  running_ = variants_.back().get();
   return {};
 }
 

@@ -39,9 +39,11 @@ class PlanSet {
   PointedPlaces& pointed() { return pointed_; }                  // breakpoints and watches, for every plan
 
   // Phases attach loss … bind for the batch that `batch` gives once the data is open. Plans of before, and a step that is
-  // begun, are given up before the new one takes memory; on an error until then they stay. Every call that makes a plan
-  // looks at StepContext::cancelled as long as nothing was given up: kCancelled, and all is as it was.
+  // begun, give way before the new one takes memory. After an error comeBack() has them as they were. Every call that makes
+  // a plan looks at StepContext::cancelled: kCancelled.
   Status make(BuildRequest request, const std::function<Result<Batch>()>& batch);
+  // Where it fails no plan is left.
+  Status comeBack();
   // The plan that fits the batch runs. Where none does it is made: phases specialise … bind, and those before them where the
   // batch asks for another step.
   Status useFor(const Batch& batch);
@@ -88,6 +90,7 @@ class PlanSet {
   std::set<std::string> all_;                           // inputs whose rows no pass of this build can leave out
   std::vector<std::unique_ptr<Running>> variants_;
   Running* running_ = nullptr;
+  std::vector<std::unique_ptr<Running>> aside_;  // gave way to the plan that is made; the one that ran is the last
   std::int64_t uses_ = 0;
   std::set<std::string> givenBack_;  // signatures of plans that were
   std::vector<Stage> stages_;        // that can be looked at

@@ -93,9 +93,13 @@ Status Session::buildAsAsked() {
   if (options_.distributed != "off" && !context_.ranks)
     return failOption(ErrorCode::kUnsupported, "distributed",
                       fmt::format("{}; expected off here; hint: `stepscope train` runs ranks", options_.distributed));
-  SS_TRY(trained_.beginWhereAsked(true));
+  SS_ASSIGN(const auto putBack, trained_.beginWhereAsked(true));
   context_.log.beginBuild();
-  SS_TRY(makePlans(buildRequest(options_)));
+  if (Status made = makePlans(buildRequest(options_)); !made) {
+    if (putBack) putBack();
+    SS_TRY(plans_.comeBack());
+    return made;
+  }
   context_.log.built();
   proof_.reset();  // of a plan that is no more
   context_.notes = StepNotes(options_);

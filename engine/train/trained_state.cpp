@@ -164,6 +164,10 @@ Status TrainedState::place(std::map<std::string, Tensor> memory, bool take) {
 
 Status TrainedState::load(const std::filesystem::path& path, bool resume) {
   if (plans_.made()) plans_.stepper().abandon();
+  return read(path, resume);
+}
+
+Status TrainedState::read(const std::filesystem::path& path, bool resume) {
   const Graph& named = plans_.step() ? plans_.step()->graph : plans_.model()->graph;
   StatePart part;
   if (context_.ranks && options_.rankShard != "off") part = {context_.ranks->rank(), context_.ranks->size()};
@@ -180,16 +184,44 @@ Status TrainedState::load(const std::filesystem::path& path, bool resume) {
 }
 
 // Once: a build that follows goes on with the state that there is.
-Status TrainedState::beginWhereAsked(bool resume) {
-  if (options_.startState == begunWith_) return {};
-  if (!options_.startState.empty())
-    if (Status loaded = load(options_.startState, resume); !loaded) {
-      Error why = loaded.error();
-      why.option = "start-state";
-      return tl::make_unexpected(std::move(why));
-    }
-  begunWith_ = options_.startState;
-  return {};
+Result<std::function<void()>> TrainedState::beginWhereAsked(bool resume) {
+  if (options_.startState == begunWith_) return std::function<void()>();
+  std::string wanted = options_.startState;
+  if (wanted.empty()) {
+    std::swap(begunWith_, wanted);
+    return [this, before = std::move(wanted)] { begunWith_ = before; };
+  }
+  if (plans_.made()) plans_.stepper().giveWay(false);
+  struct Before {
+    State::Held held;
+    StateSnapshot contents;
+    StateRing ring;
+    PropertyBag properties;
+    std::optional<StateNames> loaded;
+    std::string begunWith;
+    bool resumed;
+  };
+  const auto before = std::make_shared<Before>(Before{context_.state.hold(), context_.state.copy(), ring_, properties_,
+                                                      loaded_, std::exchange(begunWith_, wanted), context_.resumed});
+  const auto putBack = [this, before] {
+    context_.state.putBack(before->held);
+    context_.state.restore(before->contents);
+    context_.state.counters = before->contents.counters;
+    context_.log.setStep(context_.state.counters.step);
+    ring_ = std::move(before->ring);
+    properties_ = std::move(before->properties);
+    loaded_ = std::move(before->loaded);
+    begunWith_ = before->begunWith;
+    context_.resumed = before->resumed;
+  };
+  if (Status loaded = read(wanted, resume); !loaded) {
+    putBack();
+    if (plans_.made()) SS_TRY(plans_.stepper().comeBack());
+    Error why = loaded.error();
+    why.option = "start-state";
+    return tl::make_unexpected(std::move(why));
+  }
+  return putBack;
 }
 
 void TrainedState::tellWhatTheFileLacks() { stepscope::tellWhatTheFileLacks(loaded_, *plans_.step(), context_.log); }

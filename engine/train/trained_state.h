@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,13 +49,15 @@ class TrainedState {
   // A begun step is thrown away. With `resume` optimizer state and counters too. What the file lacks is a warning. Errors
   // are those of loadStateFile().
   Status load(const std::filesystem::path& path, bool resume);
-  // Load the file of option start-state where it is another one than before.
-  Status beginWhereAsked(bool resume);
+  // Loads the file of option start-state where it is another one than before; a begun step gives way (Stepper::giveWay).
+  // What is returned puts all of it back, for a build that does not come to its end; empty where nothing was loaded.
+  Result<std::function<void()>> beginWhereAsked(bool resume);
   void tellWhatTheFileLacks();  // after a build, once for a file
 
  private:
   bool inStep() const { return plans_.made() && plans_.stepper().inStep(); }
   Status obtainInitializer(const std::string& name);
+  Status read(const std::filesystem::path& path, bool resume);
 
   StepContext& context_;
   PlanSet& plans_;

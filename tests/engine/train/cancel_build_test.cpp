@@ -233,7 +233,7 @@ TEST(Cancel, TheFillingOfWeightsEnds) {
   ASSERT_FALSE(filled.has_value());
   EXPECT_EQ(filled.error().code, ErrorCode::kCancelled);
   EXPECT_FALSE(flag) << "it is taken back";
-  state.forgetAllBut({});
+  state.putBack(State().hold());
   EXPECT_TRUE(lacksWeights(graph, state));
   ASSERT_TRUE(fillMissingWeights(graph, 3, 1, state).has_value());
   EXPECT_FALSE(lacksWeights(graph, state));
