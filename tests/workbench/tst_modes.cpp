@@ -5,9 +5,12 @@
 
 #include <QLabel>
 #include <QLineEdit>
+#include <QProcess>
 #include <QPushButton>
+#include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <utility>
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
@@ -18,7 +21,7 @@ using namespace stepscope;
 
 namespace {
 
-constexpr int kPlace = 12;
+constexpr int kPlace = 12, kOther = 5;
 
 QString value(WindowDriver& w, const char* name) {
   for (const auto& o : w->store().options())
@@ -61,6 +64,7 @@ bool restart(WindowDriver& w) {
 class ModesTest : public QObject {
   Q_OBJECT
 
+  const QTemporaryDir folder_;
   std::vector<double> undisturbed_;  // losses of a run that nothing happens to
 
   // Two steps, and a third that is paused at kPlace with the value that the instruction before it made.
@@ -70,6 +74,30 @@ class ModesTest : public QObject {
     if (!w.settled() || !w.select(Selection::ofInstruction(kPlace - 1)) || !w.shownTensor()) return false;
     bits = w.shownTensor()->data();
     return w.instruction() == kPlace && !bits.empty();
+  }
+
+  // Of another run that stands at step kOther; empty where there is none.
+  QString otherState() {
+    const QString path = folder_.filePath(QStringLiteral("other.safetensors"));
+    const QStringList arguments{QStringLiteral("train"),   bundledModels()[0].model,
+                                QStringLiteral("--data"),  bundledModels()[0].data,
+                                QStringLiteral("--steps"), QString::number(kOther),
+                                QStringLiteral("--lr"),    QStringLiteral("0.2"),
+                                QStringLiteral("--save"),  path};
+    QProcess run;
+    run.start(QString::fromLatin1(REAL_WORKER), arguments);
+    return run.waitForFinished() && run.exitCode() == 0 ? path : QString();
+  }
+
+  // The settings of now, and these.
+  void buildWith(WindowDriver& w, const std::vector<std::pair<std::string, std::string>>& settings) {
+    snapshot::Configure configuration = w->session().configuration();
+    for (const auto& [name, value] : settings) {
+      auto* setting = configuration.add_settings();
+      setting->set_name(name);
+      setting->set_value(value);
+    }
+    w.loop().act([&] { w->session().build(configuration); });
   }
 
   // It stands where it stood, with the values it had, and goes on as if nothing had been.
@@ -116,6 +144,89 @@ class ModesTest : public QObject {
     QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
     QVERIFY2(w->store().plan() == plan && w->store().phases().size() == phases, "nothing is built again");
     goesOn(w, bits);
+  }
+
+  // The plan of before has given up its memory by then, and the parameters are held in another type.
+  void aCancelAfterMemoryWasTakenLeavesThePausedStep() {
+    WindowDriver w;
+    std::string bits;
+    QVERIFY_DONE(pausedInTheThirdStep(w, bits), w);
+    bool measures = false;
+    QObject::connect(&w->session(), &ModelSession::progress, &w->session(), [&](const QString& text, qint64, qint64) {
+      measures |= text.contains(QStringLiteral("measure peak"));
+    });
+    buildWith(w, {{"accumulate", "2"}, {"precision", "bf16"}, {"roofline", "on"}, {"cache.dir", "off"}});
+    QVERIFY(w.loop().wait([&] { return measures; }));
+    w.loop().act([&] { QTest::keyClick(&*w, Qt::Key_Escape); });
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QCOMPARE(value(w, "precision"), QStringLiteral("fp32"));
+    goesOn(w, bits);
+  }
+
+  // Whether the worker was still building or had built, at a paused step or before the first one: the state that was loaded
+  // for the set-up is gone with it.
+  void aCancelledSetUpLeavesTheStateThatWasThere_data() {
+    QTest::addColumn<QString>("at");
+    QTest::addColumn<bool>("paused");
+    for (const char* at : {"gradient", "built"})
+      for (const bool paused : {true, false}) QTest::addRow("%s, %s", at, paused ? "paused" : "step 0") << at << paused;
+  }
+
+  void aCancelledSetUpLeavesTheStateThatWasThere() {
+    QFETCH(QString, at);
+    QFETCH(bool, paused);
+    WindowDriver w;
+    std::string bits;
+    if (paused) QVERIFY_DONE(pausedInTheThirdStep(w, bits), w);
+    if (!paused) QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const QString file = otherState();
+    QVERIFY(!file.isEmpty());
+    bool cancelled = false;
+    const auto cancel = [&] {
+      if (!std::exchange(cancelled, true)) w->session().pause();
+    };
+    QObject::connect(&w->session(), &ModelSession::progress, &w->session(), [&](const QString& text, qint64, qint64) {
+      if (text.endsWith(QStringLiteral(": ") + at)) cancel();
+    });
+    buildWith(w, {{"start-state", file.toStdString()}});
+    if (at == u"built") QObject::connect(&w->store(), &SnapshotStore::phasesChanged, &w->session(), cancel);
+    QVERIFY(w.loop().wait([&] { return cancelled && w->session().built() && !w->session().busy(); }) && w.settled());
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY2(!w->store().building(), "what was there stands");
+    const snapshot::Configure& now = w->session().configuration();
+    for (const auto& s : now.settings()) QVERIFY2(s.name() != "start-state", "the settings are those of before");
+    if (paused) return goesOn(w, bits);
+    QCOMPARE(w->store().position().step(), 0);
+    QVERIFY(w->store().steps().empty());
+    for (std::size_t i = 0; i < undisturbed_.size(); ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    for (std::size_t i = 0; i < undisturbed_.size(); ++i) QCOMPARE(w->store().series().loss()[i], undisturbed_[i]);
+    QVERIFY_LOOP(w);
+  }
+
+  // Not cancelled, the run goes on from that state: no step, edit or kept state of the one before leads there.
+  void aStartStateTakesThePlaceOfWhatRan() {
+    WindowDriver w;
+    std::string bits;
+    QVERIFY_DONE(pausedInTheThirdStep(w, bits), w);
+    for (int i = 0; i < 6; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    const QString file = otherState();
+    QVERIFY(!file.isEmpty());
+    buildWith(w, {{"start-state", file.toStdString()}});
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == kOther && !w->session().busy(); }) && w.settled());
+    QVERIFY2(w->store().steps().back()->step() < kOther, "no step is shown that is still to come");
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const double loss = w->store().steps().back()->loss();
+    // It is the same again after its worker died, and after a rewind.
+    kill(childProcesses().front(), SIGKILL);
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }));
+    QVERIFY(restart(w));
+    QCOMPARE(w->store().position().step(), kOther + 1);
+    w.loop().act([&] { w->session().rewind(kOther); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().position().step(), kOther);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().steps().back()->loss(), loss);
   }
 
   void aWorkerKilledInABuildComesBackToThePausedStep() {

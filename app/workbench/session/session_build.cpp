@@ -4,6 +4,7 @@
 
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_desires.h"
+#include "app/workbench/session/session_edits.h"
 #include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_recovery.h"
 #include "app/workbench/session/session_trainer.h"
@@ -12,6 +13,17 @@
 #include "views/common/pass_stages.h"
 
 namespace stepscope {
+namespace {
+
+// The file whose state a run under these settings begins with; empty: none.
+std::string startStateOf(const snapshot::Configure& configuration) {
+  std::string path;
+  for (const snapshot::Setting& s : configuration.settings())
+    if (s.name() == "start-state") path = s.value();
+  return path;
+}
+
+}  // namespace
 
 void SessionModel::build(const snapshot::Configure& configuration) {
   if (link_.busy() || run_.on) {
@@ -71,7 +83,9 @@ void SessionModel::build(const snapshot::Configure& configuration) {
 
 void SessionModel::wasBuilt() {
   built_ = true;
-  shownWith_ = configuration_;
+  const std::string startState = startStateOf(configuration_);
+  const bool otherState = startState != startStateOf(std::exchange(shownWith_, configuration_)) && !startState.empty();
+  if (otherState && !parts_.recovery.comingBack()) beginsAnew();
   // A step that was paused under the plan before was thrown away with it.
   selection_.setCurrentInstruction(store_.position().in_step() ? store_.position().instruction() : -1);
   store_.setBuilding(false);
@@ -83,6 +97,13 @@ void SessionModel::wasBuilt() {
   parts_.desires.reconcile();
   emit session_.builtChanged();
   parts_.recovery.comeBack();
+}
+
+// Steps, kept states and edits of the state before lead nowhere from the one that was loaded.
+void SessionModel::beginsAnew() {
+  parts_.trainer.ring().clear();
+  parts_.edits.leave();
+  store_.takeBackFrom(store_.position().step());
 }
 
 // Cancelled or refused. The worker may have given up the plan that ran: then what was built before is built again.
@@ -97,7 +118,7 @@ void SessionModel::buildFailed(const BeforeBuild& before, const QString& why) {
   if (before.place && code == "cancelled" && !before.replaced)
     askWhatStands(before);
   else if (before.place)
-    buildAgain(before);
+    buildAgain(before, before.replaced && startStateOf(refused) != startStateOf(before.configuration));
   if (!built_ && !store_.graph()) look();  // it ended before it told of one
   if (!why.isEmpty())
     emit session_.buildRefused(refused, why, fault, code);
@@ -105,17 +126,19 @@ void SessionModel::buildFailed(const BeforeBuild& before, const QString& why) {
     emit session_.buildCancelled(path_, refused);
 }
 
-void SessionModel::buildAgain(const BeforeBuild& before) {
+// `otherState`: was loaded for the build that is given up. Where none of the run's own is kept, its steps are run again.
+void SessionModel::buildAgain(const BeforeBuild& before, bool otherState) {
+  if (otherState && !parts_.trainer.ring().newest(before.place->step())) return parts_.recovery.beginAgain(*before.place);
   parts_.recovery.returnTo(*before.place);
   build(before.configuration);
 }
 
-// A cancelled build leaves plan and place as they were, unless the plan had given up its memory.
+// A cancelled build leaves plan and place as they were, unless the plan of before could not have its memory again.
 void SessionModel::askWhatStands(const BeforeBuild& before) {
   snapshot::Request state;
   state.mutable_state();
   const Then again = [this, before] {
-    if (link_.client().alive()) buildAgain(before);
+    if (link_.client().alive()) buildAgain(before, false);
   };
   link_.move(
       std::move(state), QStringLiteral("reading the state"),

@@ -73,6 +73,7 @@ class SessionModel : public SessionPart {
   void look();
   void leave();  // what is open
   void wasBuilt();
+  void beginsAnew();
   struct Reading {
     ShownPlan before;
     Then then;
@@ -91,7 +92,7 @@ class SessionModel : public SessionPart {
     bool replaced = false;  // the worker came to the end of the build that is given up
   };
   void buildFailed(const BeforeBuild& before, const QString& why);
-  void buildAgain(const BeforeBuild& before);
+  void buildAgain(const BeforeBuild& before, bool otherState);
   void askWhatStands(const BeforeBuild& before);
   void configureAgain(const snapshot::Configure& configuration);
 
