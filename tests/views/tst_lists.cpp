@@ -20,6 +20,7 @@
 #include "views/open_dialog/model_tables.h"
 #include "views/options/options_view.h"
 #include "views/sql/sql_completer.h"
+#include "views/trials/why_panel.h"
 
 using namespace stepscope;
 
@@ -196,6 +197,31 @@ class ListsTest : public QObject {
     b.store.findings().trials().end(report);
     const auto tip = [&] { return table->model()->index(0, 6).data(Qt::ToolTipRole).toString(); };
     QTRY_VERIFY2(tip().contains(QStringLiteral("not enough to show a difference")), qPrintable(tip()));
+  }
+
+  // A pass that folds or removes nodes leaves none that bear its name: that is not said to be no place.
+  void whyDoesNotDenyThePlacesThatItCounts() {
+    Bench b;
+    b.store.setOptions({option("pass.fold", "on", "on")});
+    snapshot::PhaseSpan phase;
+    phase.mutable_pass()->set_name("fold");
+    snapshot::Trial trial;
+    trial.set_option("pass.fold");
+    WhyPanel panel(b.context());
+    panel.resize(600, 300);
+    panel.setVisible(true);
+    QString texts[2];
+    for (const int matches : {0, 9}) {
+      phase.mutable_pass()->set_matches(matches);
+      b.store.setPhases({phase});
+      panel.show(&trial);
+      QVERIFY(panel.findChild<QLabel*>(QStringLiteral("trials_why_words"))
+                  ->text()
+                  .contains(QStringLiteral("applied in %1 places").arg(matches)));
+      texts[matches > 0] = panel.findChild<RowTableView*>()->accessibleDescription();
+    }
+    QVERIFY2(texts[0].contains(QStringLiteral("no place")), qPrintable(texts[0]));
+    QVERIFY2(!texts[1].contains(QStringLiteral("no place")), qPrintable(texts[1]));
   }
 
   void aQueryIsOfferedWhatFits() {

@@ -17,6 +17,7 @@
 #include "views/flame/flame_view.h"
 #include "views/memory/box_raster.h"
 #include "views/memory/box_words.h"
+#include "views/memory/memory_painter.h"
 #include "views/memory/memory_view.h"
 #include "views/startup_chart/startup_chart_view.h"
 #include "views/timeline/timeline_view.h"
@@ -248,6 +249,41 @@ class DrawnViewsTest : public QObject {
       }
     }
     QVERIFY(*std::max_element(model->live().begin(), model->live().end()) <= model->top());
+  }
+
+  // Below the arena the scale is another one where state would take most of the height: two strokes on the axis say so, and
+  // the border has its number. Where the scale is one, there is no such sign.
+  void theMemoryAxisMarksItsBreak() {
+    for (const bool squeezed : {true, false}) {
+      snapshot::Plan plan = generated::plan(generated::step({.blocks = 3}));
+      for (auto& b : *plan.mutable_buffers())
+        if (!b.in_arena()) b.set_bytes(squeezed ? b.bytes() * 64 : 16);
+      const auto model = MemoryModel::make(PlanSnapshot::make(std::move(plan)));
+      MemoryScale scale;
+      scale.area = {80, 10, 500, 300};
+      scale.viewEnd = model->instructions();
+      scale.persistent = static_cast<double>(model->persistent());
+      scale.squeeze = MemoryScale::squeezeFor(*model);
+      scale.high = scale.unitsTop(*model);
+      QCOMPARE(scale.squeeze != 1, squeezed);
+      TextCache text(QApplication::font());
+      const MemoryPaintState state;
+      QImage image(600, 340, QImage::Format_RGB32);
+      image.fill(Qt::white);
+      QPainter painter(&image);
+      MemoryPainter(*model, scale, state, text, image.size()).paint(painter);
+      painter.end();
+      // Left of the plot, between the numbers and the lines of the grid.
+      const int y = static_cast<int>(scale.toY(scale.persistent)), left = static_cast<int>(scale.area.left());
+      const QRgb ground = image.pixel(left - 3, y - 12);
+      int strokes = 0, number = 0;
+      for (int row = y - 4; row <= y + 4; ++row) {
+        for (int x = left - 4; x < left - 1; ++x) strokes += image.pixel(x, row) != ground ? 1 : 0;
+        for (int x = 0; x < left - 6; ++x) number += image.pixel(x, row) != ground ? 1 : 0;
+      }
+      if (squeezed) QVERIFY2(strokes >= 4 && number > 10, qPrintable(QStringLiteral("%1, %2").arg(strokes).arg(number)));
+      if (!squeezed) QCOMPARE(strokes, 0);
+    }
   }
 
   void memoryMapAnswersWhyAndFollowsTheSelection() {

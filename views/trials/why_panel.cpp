@@ -109,7 +109,8 @@ void WhyPanel::show(const snapshot::Trial* trial) {
       for (const auto& miss : pass->near_misses())
         if (rows.size() < kMostPlaces)
           add(QStringLiteral("near miss"), "warn", miss.node(), format::visible(miss.condition()));
-      nothing = QStringLiteral("It found no place in this model, and none where it almost applied.");
+      nothing = pass->matches() == 0 ? QStringLiteral("It found no place in this model, and none where it almost applied.")
+                                     : QStringLiteral("It removed nodes there, or later passes changed what it made.");
     } else if (option.startsWith(kPass)) {
       nothing = QStringLiteral("The pass is off in this build: apply the change to see where it finds a match.");
     } else {
@@ -120,6 +121,7 @@ void WhyPanel::show(const snapshot::Trial* trial) {
   }
   words_->setText(words.join(' '));
   table_->setEmptyText(nothing);
+  table_->setAccessibleDescription(nothing);
   model_->setRows(std::move(rows));
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the window says where a person would otherwise guess: that a pane waits for a build, how far a run is, what is wrong
+// with a query, which model a report is of.
+#include <signal.h>
+
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QTemporaryDir>
+#include <QTest>
+#include <set>
+
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+class SaidTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  // "Not built yet", "is being built" and "filled" are three texts.
+  void panesSayThatTheModelIsBuilt() {
+    WindowDriver w({1600, 1000});
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    View* instructions = w.view(QStringLiteral("instructions"));
+    View* memory = w.view(QStringLiteral("memory"));
+    for (View* view : {instructions, memory})
+      QVERIFY2(view->shownEmptyText().contains(QStringLiteral("is not built yet")), qPrintable(view->shownEmptyText()));
+    const pid_t worker = childProcesses().front();
+    kill(worker, SIGSTOP);
+    w.loop().act([dialog] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->store().building(); }));
+    for (View* view : {instructions, memory})
+      QVERIFY2(view->shownEmptyText().contains(QStringLiteral("is being built")), qPrintable(view->shownEmptyText()));
+    w.picture(QStringLiteral("panes-while-building"));
+    kill(worker, SIGCONT);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
+    for (View* view : {instructions, memory}) QCOMPARE(view->shownEmptyText(), QString());
+  }
+
+  // The step, and of how many, while it goes; the loss follows.
+  void aRunSaysHowFarItIs() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    const auto* where = w->findChild<QLabel*>(QStringLiteral("status_where"));
+    const auto* loss = w->findChild<QLabel*>(QStringLiteral("status_loss"));
+    std::set<QString> places, losses;
+    w.loop().act([&] { w->session().train(100'000); });
+    QVERIFY(w.loop().wait([&] {
+      if (where->text().contains(QStringLiteral(" of 100,000"))) places.insert(where->text());
+      if (!loss->text().isEmpty()) losses.insert(loss->text());
+      return places.size() >= 3 && losses.size() >= 3;
+    }));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QVERIFY_LOOP(w);
+  }
+
+  void aMistakeInAQueryIsSaid() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    View* sql = w.view(QStringLiteral("sql"));
+    auto* editor = sql->findChild<QPlainTextEdit*>(QStringLiteral("sql_editor"));
+    QVERIFY(editor);
+    const auto said = [&] {
+      QStringList texts;
+      for (const QLabel* label : sql->findChildren<QLabel*>())
+        if (label->isVisible() && label->property("role").toString() == u"error") texts << label->text();
+      return texts.join('\n');
+    };
+    const auto ask = [&](const char* statement) {
+      w.loop().act([&] {
+        editor->setPlainText(QLatin1String(statement));
+        for (auto* button : sql->findChildren<QPushButton*>())
+          if (button->text() == u"Run") button->click();
+      });
+      return w.loop().wait([&] { return !w->store().project().sqlRunning(); }) && w.settled();
+    };
+    for (const auto& [statement, fault] : {std::pair("SELECT lost FROM steps", "no such column: lost"),
+                                           std::pair("SELEC 1", "syntax error"), std::pair("DELETE FROM steps", "read")}) {
+      QVERIFY(ask(statement));
+      QVERIFY2(w.loop().wait([&] { return said().contains(QLatin1String(fault)); }, 5'000), qPrintable(said()));
+    }
+    w.picture(QStringLiteral("sql-mistake"));
+    QVERIFY(ask("SELECT loss FROM steps"));
+    QVERIFY2(w.loop().wait([&] { return said().isEmpty(); }, 5'000), qPrintable(said()));
+  }
+
+  // Every sample is a model.onnx: its folder tells them apart.
+  void aReportIsTitledWithTheFolderOfItsModel() {
+    const QTemporaryDir folder;
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    const QString path = folder.filePath(QStringLiteral("r.html"));
+    QVERIFY(w.exportTo("report_html", path));
+    const QFileInfo model(bundledModels()[0].model);
+    const QString title = model.dir().dirName() + '/' + model.fileName();
+    QVERIFY2(textOf(path).contains(QStringLiteral("<h1>%1").arg(title)), qPrintable(title));
+  }
+};
+
+QTEST_MAIN(SaidTest)
+#include "tst_said.moc"
