@@ -6,6 +6,7 @@
 
 #include "engine/ops/op_registry.h"
 #include "kernels/device_ranks.h"
+#include "kernels/library_code.h"
 
 namespace stepscope {
 namespace {
@@ -18,11 +19,12 @@ bool sumsUp(std::string_view op) {
 
 class Placer {
  public:
-  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device, bool referenceKernels,
-         bool deviceRanks, SpecTable& specs)
+  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const KernelRegistry& kernels, const Device& device,
+         bool referenceKernels, bool deviceRanks, SpecTable& specs)
       : plan_(plan),
         graph_(graph),
         ops_(ops),
+        kernels_(kernels),
         device_(device),
         hostKernels_(referenceKernels && device.facts().kernels != cpuDevice().facts().kernels),
         deviceRanks_(deviceRanks),
@@ -81,8 +83,9 @@ class Placer {
                  ? fmt::format("NCCL has no sums of {}", dtypeName(dtype))
                  : "";
     }
-    if (!device_.takes(instruction.spec())) return fmt::format("device '{}' has no kernel for it", device_.facts().name);
-    return "";
+    if (device_.takes(instruction.spec())) return "";
+    const auto added = whyNotByLibrary(kernels_, device_, instruction.spec());
+    return added ? *added : fmt::format("device '{}' has no kernel for it", device_.facts().name);
   }
 
   void place(Instruction& instruction) {
@@ -149,6 +152,7 @@ class Placer {
   ExecutionPlan& plan_;
   const Graph& graph_;
   const OpRegistry& ops_;
+  const KernelRegistry& kernels_;
   const Device& device_;
   const bool hostKernels_;  // kernels of reference, which are functions of the host
   const bool deviceRanks_;  // collectives run on the device
@@ -158,9 +162,9 @@ class Placer {
 
 }  // namespace
 
-void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device,
-                   bool referenceKernels, bool deviceRanks, SpecTable& specs) {
-  Placer(plan, graph, ops, device, referenceKernels, deviceRanks, specs).run();
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const KernelRegistry& kernels,
+                   const Device& device, bool referenceKernels, bool deviceRanks, SpecTable& specs) {
+  Placer(plan, graph, ops, kernels, device, referenceKernels, deviceRanks, specs).run();
 }
 
 }  // namespace stepscope

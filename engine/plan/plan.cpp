@@ -39,8 +39,8 @@ class Planner {
       specify(instruction);
     }
     if (options_.device && !options_.device->onHost())
-      placeOperands(plan_, graph_, inference_.ops(), *options_.device, options_.referenceKernels, options_.deviceRanks,
-                    specs_);
+      placeOperands(plan_, graph_, inference_.ops(), inference_.kernels(), *options_.device, options_.referenceKernels,
+                    options_.deviceRanks, specs_);
     findPhases();
     collectUses();
     SS_TRY(wanted());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 #include "engine/ops/op_def.h"
@@ -16,6 +17,7 @@ namespace stepscope {
 namespace {
 
 constexpr std::uint32_t kMostEntries = 4096;
+constexpr std::size_t kKernelOf10 = offsetof(ssp_kernel, functions);  // ssp_kernel in version 1.0
 constexpr std::array<std::string_view, 4> kTakenDomains{"", "ai.onnx", "com.microsoft", "stepscope"};
 constexpr std::array<std::string_view, 3> kTakenSuffixes{".npz", ".safetensors", ".pb"};
 constexpr std::array<std::string_view, 3> kPhases{"pre-grad passes", "post-grad passes", "fold"};
@@ -42,7 +44,7 @@ class Checker {
 
   Status run() {
     SS_TRY(list("ops", entry_.ops, entry_.op_count, sizeof(ssp_op)));
-    SS_TRY(list("kernels", entry_.kernels, entry_.kernel_count, sizeof(ssp_kernel)));
+    SS_TRY(list("kernels", entry_.kernels, entry_.kernel_count, hasDevices() ? sizeof(ssp_kernel) : kKernelOf10));
     SS_TRY(list("passes", entry_.passes, entry_.pass_count, sizeof(ssp_pass)));
     SS_TRY(list("options", entry_.options, entry_.option_count, sizeof(ssp_option)));
     SS_TRY(list("readers", entry_.readers, entry_.reader_count, sizeof(ssp_reader)));
@@ -170,20 +172,55 @@ class Checker {
       return std::string_view(o->name) == k.op && std::string_view(o->domain) == k.domain;
     });
     if (!known) return bad(where, "no such op in this plugin", "a kernel of one of its ops");
-    if (isEmpty(k.device) || std::string_view(k.device) != "cpu")
-      return bad(where, fmt::format("device '{}'", isEmpty(k.device) ? "" : k.device), "'cpu'");
+    const std::string_view device = isEmpty(k.device) ? "" : k.device;
+    if (device != "cpu" && !(device == "cuda" && hasDevices()))
+      return bad(where, fmt::format("device '{}'", device), hasDevices() ? "'cpu' or 'cuda'" : "'cpu'");
     if (isEmpty(k.implementation)) return bad(where, "no implementation", "what does the work, in words");
     if (k.dtypes == 0) return bad(where, "no dtypes", "those that it takes");
     if (k.create == nullptr) return bad(where, "no create", "one");
     if (k.run == nullptr) return bad(where, "no run", "one");
-    return {};
+    return device == "cuda" ? deviceCode(k, where) : Status();
+  }
+  bool hasDevices() const { return entry_.abi_minor >= 1; }
+
+  Status deviceCode(const ssp_kernel& k, const std::string& where) const {
+    if (k.function_count == 0 || k.function_count > kMostEntries || k.functions == nullptr)
+      return bad(where, fmt::format("{} functions for 'cuda'", k.function_count), fmt::format("1 to {}", kMostEntries));
+    for (std::uint32_t f = 0; f < k.function_count; ++f) {
+      const ssp_device_function& function = k.functions[f];
+      const std::string which = fmt::format("functions[{}]", f);
+      if (function.size != sizeof(ssp_device_function))
+        return bad(where, fmt::format("{} of size {}", which, function.size),
+                   fmt::format("size {}", sizeof(ssp_device_function)));
+      if (isEmpty(function.name) || !isIdentifier(function.name))
+        return bad(where, which + " without a name in letters, digits and '_'", "its symbol in the image");
+      if (function.body == nullptr)
+        return bad(where, fmt::format("function '{}' without a body", function.name), "one for the emulator");
+      if (function.parameter_count > SSP_MOST_PARAMETERS)
+        return bad(where, fmt::format("function '{}' with {} parameters", function.name, function.parameter_count),
+                   fmt::format("up to {}", SSP_MOST_PARAMETERS));
+    }
+    return image(k, where);
+  }
+  // What the driver reads without knowing how long it is.
+  Status image(const ssp_kernel& k, const std::string& where) const {
+    if (k.image == nullptr) return {};
+    const auto* const bytes = static_cast<const char*>(k.image);
+    const std::string_view begin(bytes, std::min<std::uint64_t>(k.image_bytes, 4));
+    const bool binary = begin == "\x50\xED\x55\xBA" || begin ==
+                                                           "\x7F"
+                                                           "ELF";
+    if (k.image_bytes >= 4 && (binary || bytes[k.image_bytes - 1] == '\0')) return {};
+    return bad(where, fmt::format("an image of {} bytes that is neither binary nor ends with 0", k.image_bytes),
+               "a fat binary, a cubin or PTX");
   }
 
   Status hasKernel(const ssp_op& o) const {
     const bool has = std::any_of(entry_.kernels, entry_.kernels + entry_.kernel_count, [&](const ssp_kernel* k) {
-      return std::string_view(k->op) == o.name && std::string_view(k->domain) == o.domain;
+      return std::string_view(k->op) == o.name && std::string_view(k->domain) == o.domain &&
+             std::string_view(k->device) == "cpu";
     });
-    return has ? Status() : bad(fmt::format("op '{}.{}'", o.domain, o.name), "no kernel of it", "one for 'cpu'");
+    return has ? Status() : bad(fmt::format("op '{}.{}'", o.domain, o.name), "no kernel of it for 'cpu'", "one");
   }
 
   Status pass(const ssp_pass& p, std::uint32_t i) const {

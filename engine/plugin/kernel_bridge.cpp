@@ -5,42 +5,13 @@
 #include <atomic>
 #include <optional>
 
-#include "engine/plugin/attribute_views.h"
+#include "engine/plugin/device_kernel.h"
+#include "engine/plugin/kernel_create.h"
 #include "engine/plugin/misuse.h"
 #include "engine/plugin/red_zones.h"
 
 namespace stepscope {
 namespace {
-
-constexpr std::uint64_t kMostScratch = std::uint64_t{1} << 40;
-
-// What create sees.
-struct CreateCall : ssp_kernel_context {
-  CreateCall(const KernelSpec& kernelSpec, const KernelBridge& bridge)
-      : ssp_kernel_context{}, spec(kernelSpec), attributes(bridge.schema()) {
-    for (const OperandSpec& operand : spec.inputs) operands.push_back(viewOf(operand));
-    for (const OperandSpec& operand : spec.outputs) operands.push_back(viewOf(operand));
-    size = sizeof(ssp_kernel_context);
-    input_count = static_cast<std::uint32_t>(spec.inputs.size());
-    output_count = static_cast<std::uint32_t>(spec.outputs.size());
-    inputs = operands.data();
-    outputs = operands.data() + spec.inputs.size();
-    threads = spec.threads;
-    attr = [](ssp_kernel_context* c, const char* name) {
-      return static_cast<CreateCall*>(c)->attributes.find(static_cast<CreateCall*>(c)->spec.attrs, name);
-    };
-    fail = [](ssp_kernel_context* c, const char* message) { return static_cast<CreateCall*>(c)->misuse.fail(message); };
-  }
-  static ssp_operand viewOf(const OperandSpec& operand) {
-    return {sizeof(ssp_operand), static_cast<std::int32_t>(operand.dtype), static_cast<std::uint32_t>(operand.dims.size()),
-            operand.dims.data(), operand.constant.valid() ? operand.constant.data() : nullptr};
-  }
-
-  const KernelSpec& spec;
-  std::vector<ssp_operand> operands;
-  AttributeViews attributes;
-  Misuse misuse;
-};
 
 // One run of a kernel; lives as long as the kernel, so that a run allocates nothing.
 struct RunCall : ssp_kernel_call {
@@ -77,62 +48,26 @@ struct RunCall : ssp_kernel_call {
   mutable Misuse misuse;
 };
 
-Determinism determinismOf(std::int32_t kind, const char* reason) {
-  switch (kind) {
-    case SSP_DETERMINISM_THREADS: return {Determinism::Order::kThreadCount, reason};
-    case SSP_DETERMINISM_KEYED_RANDOM: return {Determinism::Order::kKeyedRandom, reason};
-    case SSP_DETERMINISM_UNORDERED: return {Determinism::Order::kUnordered, reason};
-    default: return Determinism::fixed(reason);
-  }
-}
-
 class PluginKernel final : public Kernel {
  public:
-  PluginKernel(const KernelBridge& bridge, const KernelSpec& spec)
-      : bridge_(bridge), threads_(spec.threads), call_(bridge.partLabel) {
+  PluginKernel(std::unique_ptr<KernelInstance> instance, const KernelSpec& spec)
+      : bridge_(instance->bridge),
+        instance_(std::move(instance)),
+        threads_(spec.threads),
+        call_(bridge_.partLabel),
+        scratch_(instance_->scratch) {
     for (const auto* operands : {&spec.inputs, &spec.outputs})
       for (const OperandSpec& operand : *operands)
         call_.buffers.push_back({sizeof(ssp_buffer), static_cast<std::int32_t>(operand.dtype), nullptr, 0});
     inputs_ = spec.inputs.size();
-  }
-  ~PluginKernel() override {
-    if (!made_ || bridge_.kernel.destroy == nullptr) return;
-    (void)guarded(bridge_.destroyLabel, [&]() -> Status {
-      bridge_.kernel.destroy(instance_);
-      return {};
-    });
-  }
-
-  Status create(const KernelSpec& spec) {
-    CreateCall call(spec, bridge_);
-    ssp_status status = SSP_ERROR;
-    SS_TRY(guarded(bridge_.createLabel, [&]() -> Status {
-      status = bridge_.kernel.create(&bridge_.kernel, &call, &instance_);
-      return {};
-    }));
-    if (status == SSP_UNSUPPORTED)
-      return unsupported(bridge_.createLabel + ": does not take these operands; expected others");
-    made_ = status == SSP_OK;
-    if (made_ && (call.determinism < SSP_DETERMINISM_FIXED || call.determinism > SSP_DETERMINISM_UNORDERED ||
-                  call.determinism_reason == nullptr || *call.determinism_reason == '\0'))
-      call.misuse.note("does not say what its bits depend on", "determinism and determinism_reason");
-    if (made_ && call.scratch_bytes > kMostScratch)
-      call.misuse.note(fmt::format("asks for {} bytes of scratch memory", call.scratch_bytes),
-                       fmt::format("at most {}", kMostScratch));
-    SS_TRY(call.misuse.verdict(bridge_.createLabel, status, ""));
-    scratch_ = call.scratch_bytes;
-    determinism_ = determinismOf(call.determinism, call.determinism_reason);
-    mayFail_ = call.cannot_fail == 0 || bridge_.checking;
     if (bridge_.checking) zones_.emplace(spec, scratch_);
-    return {};
   }
-
   std::size_t workspaceBytes() const override { return zones_ ? zones_->bytes() : scratch_; }
-  bool mayFail() const override { return mayFail_; }
+  bool mayFail() const override { return !instance_->cannotFail || bridge_.checking; }
   std::string implementation() const override {
     return fmt::format("{} (plugin {}){}", bridge_.kernel.implementation, bridge_.library.name(), zones_ ? ", checked" : "");
   }
-  Determinism determinism() const override { return determinism_; }
+  Determinism determinism() const override { return instance_->determinism; }
 
   Status run(const KernelCall& call) override {
     for (std::size_t i = 0; i < call_.buffers.size(); ++i) {
@@ -153,7 +88,7 @@ class PluginKernel final : public Kernel {
     if (zones_) call_.scratch = zones_->fill(call.workspace, call_.buffers, inputs_);
     ssp_status status = SSP_ERROR;
     SS_TRY(guarded(bridge_.runLabel, [&]() -> Status {
-      status = bridge_.kernel.run(instance_, &call_);
+      status = bridge_.kernel.run(instance_->handle, &call_);
       return {};
     }));
     SS_TRY(call_.misuse.verdict(bridge_.runLabel, status, ""));
@@ -166,21 +101,19 @@ class PluginKernel final : public Kernel {
 
  private:
   const KernelBridge& bridge_;
+  std::unique_ptr<KernelInstance> instance_;
   int threads_;
   RunCall call_;
   std::size_t inputs_ = 0;
-  void* instance_ = nullptr;
-  bool made_ = false, mayFail_ = true;
   std::uint64_t scratch_ = 0;
-  Determinism determinism_;
   std::optional<RedZones> zones_;
 };
 
 Result<std::unique_ptr<Kernel>> makePluginKernel(const KernelSpec& spec) {
   const auto& bridge = *static_cast<const KernelBridge*>(spec.user);
-  auto kernel = std::make_unique<PluginKernel>(bridge, spec);
-  SS_TRY(kernel->create(spec));
-  return kernel;
+  if (bridge.code) return makeDeviceKernel(bridge, spec);
+  SS_ASSIGN(auto instance, createInstance(bridge, spec));
+  return std::make_unique<PluginKernel>(std::move(instance), spec);
 }
 
 std::string labelOf(const PluginLibrary& library, const ssp_kernel& kernel, const char* function) {
@@ -198,6 +131,7 @@ KernelBridge::KernelBridge(const PluginLibrary& owner, const ssp_kernel& declare
       runLabel(labelOf(owner, declared, "run")),
       destroyLabel(labelOf(owner, declared, "destroy")),
       partLabel(labelOf(owner, declared, "a body of parallel in run")),
+      code(libraryCodeOf(owner, declared)),
       entry{declared.domain, declared.op, makePluginKernel, false, declared.dtypes, this} {}
 
 }  // namespace stepscope

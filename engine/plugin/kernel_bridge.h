@@ -1,12 +1,15 @@
 // A kernel of a plugin as the engine knows kernels. With option plugin.check it works on copies of its operands, between
-// zones of a known pattern: what it writes beside its outputs, or into an input, is an error.
+// zones of a known pattern: what it writes beside its outputs, or into an input, is an error. A kernel for "cuda" works on
+// the operands themselves, which the emulator checks.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
 #include "engine/plugin/plugin_library.h"
 #include "kernels/kernel.h"
+#include "kernels/library_code.h"
 
 namespace stepscope {
 
@@ -21,6 +24,7 @@ struct KernelBridge {
   const ssp_op& op;
   bool checking = false;
   std::string createLabel, runLabel, destroyLabel, partLabel;  // of the functions, as errors name them
+  std::shared_ptr<const LibraryCode> code;                     // of a kernel for "cuda"; null on the CPU
   KernelEntry entry;                                           // `user` is the bridge
 
   std::span<const ssp_attr_info> schema() const { return {op.attrs, op.attr_count}; }

@@ -10,6 +10,7 @@
 #include "engine/autodiff/gradient.h"
 #include "engine/exec/interpreter.h"
 #include "engine/plugin/attribute_views.h"
+#include "engine/plugin/check_on_emulator.h"
 
 namespace stepscope {
 namespace {
@@ -82,6 +83,7 @@ class OpCheck {
     if (op_.gradient != nullptr) judge("gradient", gradient());
     if (op_.in_place_inputs != 0) judge("aliasing", aliasing());
     judge("threads", threads());
+    if (plain_.operators().kernels.has("cuda", op_.domain, op_.name)) judge("device", onEmulator());
     judge("speed", speed(), PluginFinding::Verdict::kTold);
   }
 
@@ -129,22 +131,31 @@ class OpCheck {
     std::string implementation;
     std::int64_t ns = 0;  // of the fastest run
   };
-  // `over`: the input whose memory output 0 takes; -1: none.
-  Result<Ran> runKernel(const Registry& registry, int threads, int over = -1, int times = 1) const {
+  KernelSpec specFor(int threads) const {
     KernelSpec spec;
     spec.domain = op_.domain, spec.op = op_.name, spec.attrs = attrs_, spec.threads = threads;
+    for (const Tensor& tensor : data_) {
+      if (tensor.valid())
+        spec.inputs.push_back({tensor.dtype(), tensor.dims(), false, {}});
+      else
+        spec.inputs.emplace_back();
+    }
+    for (std::size_t i = 0; i < spec.inputs.size() && i < 32; ++i)
+      if ((op_.host_inputs >> i & 1u) != 0) spec.inputs[i].constant = data_[i];
+    for (const auto& [dtype, dims] : types_) spec.outputs.push_back({dtype, dims, false, {}});
+    return spec;
+  }
+  // `over`: the input whose memory output 0 takes; -1: none.
+  Result<Ran> runKernel(const Registry& registry, int threads, int over = -1, int times = 1) const {
+    const KernelSpec spec = specFor(threads);
     std::vector<Tensor> owned;
     std::vector<TensorView> inputs, outputs;
     for (const Tensor& tensor : data_) {
       owned.push_back(tensor.valid() ? tensor.clone() : Tensor());
       inputs.push_back(owned.back().view());
-      spec.inputs.push_back({owned.back().dtype(), owned.back().dims(), false, {}});
     }
-    for (std::size_t i = 0; i < spec.inputs.size() && i < 32; ++i)
-      if ((op_.host_inputs >> i & 1u) != 0) spec.inputs[i].constant = data_[i];
     Ran ran;
     for (std::size_t o = 0; o < types_.size(); ++o) {
-      spec.outputs.push_back({types_[o].first, types_[o].second, false, {}});
       ran.outputs.push_back(o == 0 && over >= 0 ? owned[static_cast<std::size_t>(over)]
                                                 : Tensor(types_[o].first, types_[o].second));
       outputs.push_back(ran.outputs.back().view());
@@ -312,6 +323,11 @@ class OpCheck {
                                  *o, count, ran.determinism.reason));
     }
     return fmt::format("1, 2 and 3: {}", alone.determinism.reason);
+  }
+
+  Answer onEmulator() const {
+    SS_ASSIGN(const Ran ran, runKernel(plain_, 1));
+    return checkOnEmulator(plain_.operators().kernels, specFor(1), data_, ran.outputs, op_.host_inputs, op_.in_place_inputs);
   }
 
   Answer speed() const {

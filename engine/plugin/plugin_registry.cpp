@@ -109,7 +109,8 @@ class Adder {
       const KernelEntry& bridge = loaded_.kernels.emplace_back(library, kernel, check).entry;
       Status added = builder_.addKernels(kernel.device, {&bridge, 1});
       // Another device, and kernels=reference, fall back to it.
-      if (added) added = builder_.addKernels(kReferenceDevice, {&bridge, 1});
+      const bool onHost = std::string_view(kernel.device) == "cpu";
+      if (added && onHost) added = builder_.addKernels(kReferenceDevice, {&bridge, 1});
       if (!added) return blame(added.error());
     }
     for (std::uint32_t i = 0; i < entry.pass_count; ++i) {

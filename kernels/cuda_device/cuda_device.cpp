@@ -17,6 +17,7 @@ CudaDevice::CudaDevice(const std::string& name, const Gpu& gpu, CuContext contex
       failures_(driver_, name),
       functions_(driver_),
       compiled_(driver_, gpu.major, gpu.minor),
+      libraries_(driver_),
       staging_(driver_),
       complaints_(driver_),
       captured_(driver_),

@@ -19,6 +19,7 @@
 #include "kernels/cuda_device/functions.h"
 #include "kernels/cuda_device/gpu.h"
 #include "kernels/cuda_device/kernel_facts.h"
+#include "kernels/cuda_device/library_functions.h"
 #include "kernels/cuda_device/recorder.h"
 #include "kernels/cuda_device/staging.h"
 #include "kernels/device_graph.h"
@@ -53,6 +54,7 @@ class CudaDevice final : public Device,
                          public GraphSource,
                          public DeviceHealth,
                          public DeviceRanksSource,
+                         public LibraryLaunches,
                          public gpu::DirectLaunches,
                          public gpu::GeneratedKernels,
                          public gpu::LibraryProducts {
@@ -82,6 +84,9 @@ class CudaDevice final : public Device,
   Status launch(Kernel& kernel, const KernelCall& call) override;
   // What a kernel asks for while launch() runs it.
   Status launch(const gpu::DirectLaunch& launch) override;
+  Status launch(const LibraryLaunch& launch) override;
+  Result<void*> nativeStream(StreamId stream) override;
+  std::string whyNot(const std::shared_ptr<const LibraryCode>& code, const std::string& op) const override;
   Result<bool> launch(const GeneratedLaunch& launch) override;
   Result<bool> product(const LibraryProduct& product) override;
   Result<void*> complaint(Complaints::ErrorOf errorOf) override;
@@ -144,6 +149,7 @@ class CudaDevice final : public Device,
   Failures failures_;
   Functions functions_;
   CompiledSources compiled_;
+  mutable LibraryFunctions libraries_;
   Staging staging_;
   Complaints complaints_;
   Captured captured_;

@@ -1,6 +1,7 @@
 // Kernels of the device `cuda`: what they launch, ask a library for and complain of.
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -15,10 +16,12 @@ Status CudaDevice::launch(Kernel& kernel, const KernelCall& call) {
   gpu::DirectLaunches* const before = std::exchange(gpu::directLaunches, this);
   gpu::LibraryProducts* const products = std::exchange(gpu::libraryProducts, this);
   gpu::GeneratedKernels* const compiler = std::exchange(gpu::generatedKernels, this);
+  LibraryLaunches* const libraries = std::exchange(libraryLaunches, this);
   Status status = runKernel(kernel, call);
   gpu::directLaunches = before;
   gpu::libraryProducts = products;
   gpu::generatedKernels = compiler;
+  libraryLaunches = libraries;
   return status;
 }
 
@@ -39,6 +42,40 @@ Result<bool> CudaDevice::launch(const GeneratedLaunch& launch) {
   if (!function) return false;
   SS_TRY(put(function, launch.name, launch.blocks, launch.threads, launch.stream, launch.parameters.data()));
   return true;
+}
+
+std::string CudaDevice::whyNot(const std::shared_ptr<const LibraryCode>& code, const std::string&) const {
+  const std::lock_guard lock(mutex_);
+  auto& self = const_cast<CudaDevice&>(*this);  // an error that stays is remembered
+  if (!self.enter()) return "";                 // launch() tells
+  const auto functions = libraries_.of(code, !capturing_);
+  return !functions && functions.error().code == ErrorCode::kUnsupported ? functions.error().message : "";
+}
+
+Status CudaDevice::launch(const LibraryLaunch& launch) {
+  const std::lock_guard lock(mutex_);
+  SS_TRY(enter());
+  // No module is loaded while a graph is captured.
+  const auto functions = libraries_.of(launch.code, !capturing_);
+  if (!functions) return failures_.named(functions.error());
+  constexpr std::size_t kMost = 64;
+  std::array<void*, kMost> addresses, parameters;
+  if (launch.arguments.size() > kMost)
+    return fail(ErrorCode::kInternal,
+                fmt::format("{}: {} arguments; expected up to {}", launch.code->owner, launch.arguments.size(), kMost));
+  for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+    const LibraryArgument& argument = launch.arguments[i];
+    addresses[i] = argument.address;
+    parameters[i] = argument.what ? static_cast<void*>(&addresses[i]) : const_cast<void*>(argument.value);
+  }
+  const LibraryFunction& function = launch.code->functions[launch.function];
+  return put((*functions)[launch.function], function.name.c_str(), launch.blocks, launch.threads, launch.stream,
+             parameters.data());
+}
+
+Result<void*> CudaDevice::nativeStream(StreamId stream) {
+  SS_ASSIGN(CuStream on, streamOf(stream));
+  return static_cast<void*>(on);
 }
 
 Status CudaDevice::put(CuFunction function, const char* name, std::int64_t blocks, int threads, StreamId stream,

@@ -15,6 +15,7 @@
 #include "kernels/emulated/activity_log.h"
 #include "kernels/emulated/body.h"
 #include "kernels/emulated/fibres.h"
+#include "kernels/emulated/library_launch.h"
 #include "kernels/emulated/order.h"
 #include "kernels/emulated/regions.h"
 
@@ -67,7 +68,11 @@ struct Graph final : DeviceGraph {
   Status wrong;  // the first call that cannot be recorded
 };
 
-class EmulatedDevice final : public Device, public ActivitySource, public GraphSource, public DeviceHealth {
+class EmulatedDevice final : public Device,
+                             public ActivitySource,
+                             public GraphSource,
+                             public DeviceHealth,
+                             public LibraryLaunches {
  public:
   EmulatedDevice(const std::string& name, Order order)
       : order_(std::move(order)), random_(order_.seed), log_(order_.seed, order_.dropRecords) {
@@ -184,10 +189,20 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
 
   Status launch(Kernel& kernel, const KernelCall& call) override {
     EmulatedDevice* const before = std::exchange(launching, this);
+    LibraryLaunches* const library = std::exchange(libraryLaunches, this);
     Status status = runKernel(kernel, call);
     launching = before;
+    libraryLaunches = library;
     return status;
   }
+
+  std::string whyNot(const std::shared_ptr<const LibraryCode>&, const std::string& op) const override {
+    return order_.lacks.contains(op) ? fmt::format("device '{}' has no kernel for it", facts_.name) : "";
+  }
+  Status launch(const LibraryLaunch& described) override {
+    return submit(libraryLaunch(described), described.stream, described.code);
+  }
+  Result<void*> nativeStream(StreamId) override { return nullptr; }
 
   std::optional<Error> lost() const override {
     const std::lock_guard lock(mutex_);
@@ -231,19 +246,21 @@ class EmulatedDevice final : public Device, public ActivitySource, public GraphS
     return ranEagerly();
   }
 
-  // A launch that Launcher::run has put together.
-  Status submit(std::unique_ptr<Launch> launch, StreamId stream) {
+  // A launch that Launcher::run has put together, or that calls functions of `library`.
+  Status submit(std::unique_ptr<Launch> launch, StreamId stream, std::shared_ptr<const LibraryCode> library = nullptr) {
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
     const std::shared_ptr<Launch> shared(std::move(launch));
     if (!recording_) SS_TRY(countLaunch(shared->kernel()));
-    const auto work = [this, shared]() -> Status {
+    const auto work = [this, shared, library]() -> Status {
       for (Memory& operand : shared->operands()) {
         if (operand.count == 0) continue;
         SS_ASSIGN(operand.open, regions_.open(operand.address, operand.count * static_cast<std::int64_t>(operand.size),
                                               fmt::format("kernel '{}': {}", shared->kernel(), operand.name)));
       }
-      const Status status = shared->run(fibres_, random(), order_.tracked);
+      const std::uint64_t seed = random();
+      const auto run = [&] { return shared->run(fibres_, seed, order_.tracked); };
+      const Status status = library ? library->guarded(run) : run();
       if (log_.on())
         ran_ = {shared->kernel(),      shared->blocks(),
                 shared->threads(),     0,

@@ -18,6 +18,7 @@
 //   * Strings are UTF-8 and end with 0. Handles (ssp_dim, ssp_value, ssp_node) are valid until the function to which they
 //     were given returns; 0 is none.
 //   * A wrong index or handle is an error of the plugin: the call answers 0, and the host ends the function with the error.
+//   * What came with a later minor version says so: "(1.1)". Fields are added at the end of a struct only.
 //
 // Tags
 //   [static]   valid until the library is unloaded       [call]  valid until the function that got it returns
@@ -34,7 +35,7 @@ extern "C" {
 #endif
 
 #define SSP_ABI_MAJOR 1u  // another one is refused
-#define SSP_ABI_MINOR 0u  // the host takes plugins of this one and older ones
+#define SSP_ABI_MINOR 1u  // the host takes plugins of this one and older ones
 
 #if defined(_WIN32)
 #define SSP_EXPORT __declspec(dllexport)
@@ -269,7 +270,8 @@ typedef struct ssp_operand {
   const void* constant;  // the contents where they are known when the kernel is made, else NULL
 } ssp_operand;
 
-// What `create` sees, and what it answers. [session], within create only.
+// What `create` sees, and what it answers. [session], within create only. Of a kernel for "cuda" too: operands are described
+// by their extents alone, `constant` is of the host.
 typedef struct ssp_kernel_context ssp_kernel_context;
 struct ssp_kernel_context {
   uint32_t size;
@@ -294,7 +296,63 @@ typedef struct ssp_buffer {
   uint64_t bytes;
 } ssp_buffer;
 
+// How a launch uses the memory of an argument. The emulator holds it to it.
+enum {
+  SSP_ACCESS_READ = 0,    // every element has a value
+  SSP_ACCESS_WRITE,       // no element has a value before, every element has one behind
+  SSP_ACCESS_PART,        // as WRITE, but other launches may write the rest
+  SSP_ACCESS_READ_WRITE,  // every element has a value before and may get another
+};
+
+// What an argument of a launch is.
+enum {
+  SSP_ARGUMENT_INPUT = 1,  // memory of an input: a device address, or 0 for an absent one
+  SSP_ARGUMENT_OUTPUT,     // memory of an output
+  SSP_ARGUMENT_SCRATCH,    // a part of the scratch memory
+  SSP_ARGUMENT_VALUE,      // the bytes of a number or struct
+};
+
+// (1.1) An argument of a launch.
+typedef struct ssp_argument {
+  uint32_t size;
+  int32_t kind, access;    // access: of memory; an input is only read
+  uint32_t index;          // which input or output
+  uint32_t element_bytes;  // of memory: 1, 2, 4, 8 or 16
+  uint64_t offset, count;  // of scratch memory: its first byte, a multiple of element_bytes, and how many elements
+  const void* value;       // of a value: its bytes, as the parameter has them; [call]
+  uint64_t value_bytes;
+} ssp_argument;
+
+// (1.1) What a device function sees of the emulator, where it is compiled for the host: stepscope_device.h calls it. [call]
+typedef struct ssp_emulator ssp_emulator;
+
+#define SSP_MOST_PARAMETERS 24
+// (1.1) A function that the threads of a GPU run, in C linkage (`extern "C" __global__`); stepscope_device.h makes both
+// forms from one source.
+typedef struct ssp_device_function {
+  uint32_t size;
+  uint32_t parameter_count;
+  const char* name;  // its symbol in the image
+  // For the emulator: what one thread does. parameters[i] points at the bytes of parameter i; those of memory are a handle.
+  void (*body)(const ssp_emulator*, void* const* parameters);  // [session]
+  uint16_t parameter_bytes[SSP_MOST_PARAMETERS];               // 8 for memory
+} ssp_device_function;
+
+// (1.1) One launch: blocks and threads are in one dimension.
+typedef struct ssp_launch {
+  uint32_t size;
+  uint32_t threads;                     // of a block, 1 to 1024
+  uint64_t blocks;                      // 1 to 2147483647
+  const ssp_device_function* function;  // one of those that the kernel lists
+  const ssp_argument* arguments;
+  uint32_t argument_count;
+} ssp_launch;
+
 // One run of a kernel. `run` is [session]; what it gives to `parallel` is [any].
+//
+// A kernel for "cuda" puts its work on the stream and returns. Buffers and scratch memory are addresses of the device then,
+// but for the inputs of `host_inputs`; the host cannot follow them. seed, step and node are 0: what a step does is recorded
+// once and played again.
 typedef struct ssp_kernel_call ssp_kernel_call;
 struct ssp_kernel_call {
   uint32_t size;
@@ -310,15 +368,20 @@ struct ssp_kernel_call {
   // are done. SSP_ERROR when a body threw; return it.
   ssp_status (*parallel)(const ssp_kernel_call*, uint32_t parts, void (*body)(void* user, uint32_t part), void* user);
   ssp_status (*fail)(const ssp_kernel_call*, const char* message);  // returns SSP_ERROR
+  // (1.1) Of a kernel for "cuda"; both NULL on the CPU. The stream is the CUstream (cudaStream_t) of the GPU's primary
+  // context, for libraries and launches of its own; NULL on the emulator, which only knows `launch`.
+  void* stream;
+  ssp_status (*launch)(const ssp_kernel_call*, const ssp_launch*);  // SSP_ERROR: return it
 };
 
-// A kernel of an op of this plugin, for the CPU.
+// A kernel of an op of this plugin. Each op has one for "cpu"; it may have one for "cuda" (1.1), which `--device emulated`
+// runs too. A GPU without code for it falls back to the CPU, between copies that the plan shows.
 typedef struct ssp_kernel ssp_kernel;
 struct ssp_kernel {
   uint32_t size;
   const char* domain;
   const char* op;
-  const char* device;          // "cpu"
+  const char* device;          // "cpu" or "cuda"
   const char* implementation;  // what does the work, for people: "gated rms norm, scalar loops"
   uint32_t dtypes;             // of the first operand that is there; float16 and bfloat16 are cast around float32
   // Makes what one node of these shapes needs; *instance is handed to run and destroy. SSP_UNSUPPORTED: not these operands.
@@ -326,6 +389,11 @@ struct ssp_kernel {
   ssp_status (*run)(void* instance, const ssp_kernel_call*);                      // [session]; allocates nothing
   void (*destroy)(void* instance);                                                // [session]; NULL: nothing to free
   void* user;
+  // (1.1) For "cuda": what `launch` may name, and the GPU code of all of them. [static]
+  const ssp_device_function* functions;
+  const void* image;     // a fat binary or cubin, or PTX that ends with 0; NULL: runs on the emulator alone
+  uint64_t image_bytes;  // with the 0 of PTX
+  uint32_t function_count;
 };
 
 // ---------------------------------------------------------------------------------------------------------------- passes

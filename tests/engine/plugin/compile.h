@@ -35,4 +35,9 @@ inline std::filesystem::path compileMyOp(const std::filesystem::path& folder) {
   return compilePlugin(folder, "my_op", kSamples + "/my_op/my_op.c");
 }
 
+// With the emulator's form of its device functions alone, and no image.
+inline std::filesystem::path compileCudaNorm(const std::filesystem::path& folder) {
+  return compilePlugin(folder, "cuda_rms_norm", kSamples + "/cuda_rms_norm/cuda_rms_norm.cpp", "", "c++ -std=c++20");
+}
+
 }  // namespace stepscope::testing
