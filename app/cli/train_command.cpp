@@ -15,6 +15,7 @@
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
+#include "app/cli/rank_agreement.h"
 #include "app/cli/rank_run.h"
 #include "app/cli/record_run.h"
 #include "app/cli/recording_watch.h"
@@ -168,7 +169,10 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   std::vector<std::string> keep;
   for (const auto& [value, file] : fetches) keep.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
-  if (ranks) session->joinRanks(ranks->ranks());
+  if (ranks) {
+    session->joinRanks(ranks->ranks());
+    SS_TRY(sameOnAllRanks(ranks->ranks(), "model", linesOf(session->imported())));
+  }
   SS_TRY(prepare(*session, a.shared));
   session->keep(keep);
   session->keepGradients(!a.dumpGrads.empty() || a.dumpsTogether);
@@ -307,11 +311,20 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   return {};
 }
 
+// What a run writes.
+std::vector<std::pair<std::string*, const char*>> filesOf(TrainArguments& a) {
+  return {{&a.project, "--project"},
+          {&a.saveGraphs, "--save-graphs"},
+          {&a.save, "--save"},
+          {&a.exportInference, "--export-inference"},
+          {&a.dumpGrads, "--dump-grads"},
+          {&a.dumpParams, "--dump-params"}};
+}
+
 // Files are written by the first rank, and what is printed is its.
 void leaveOutputToTheFirst(TrainArguments& a, TrainOptions& options) {
   options.recordBatch.kind = options.recordStatistics.kind = SampleRate::Kind::kOff;  // rank 0 notes those of its own
-  for (std::string* file : {&a.project, &a.saveGraphs, &a.save, &a.exportInference, &a.dumpGrads, &a.dumpParams})
-    file->clear();
+  for (const auto& [file, name] : filesOf(a)) file->clear();
   a.fetch.clear();
   a.verify = "off";
   a.json = true;  // what nobody reads
@@ -325,8 +338,12 @@ Status trainTogether(TrainArguments& a) {
   a.wholeParameters = ranks && options.rankShard == "parameters" && !(a.dumpParams.empty() && a.exportInference.empty());
   if (!ranks) return train(a, Output(a.json), std::move(options), nullptr);
   a.recordsTogether = !a.project.empty();
+  Lines lines = linesOf(options);
+  for (const auto& [file, name] : filesOf(a))
+    lines.emplace_back(fmt::format("output {}", name), file->empty() ? "no" : "yes");
+  Status run = sameOnAllRanks(ranks->ranks(), "options", lines);
   if (!ranks->leads()) leaveOutputToTheFirst(a, options);
-  Status run = train(a, Output(a.json), std::move(options), ranks.get());
+  if (run) run = train(a, Output(a.json), std::move(options), ranks.get());
   const Status ended = ranks->end(run);
   return run ? ended : run;
 }

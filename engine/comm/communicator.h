@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,8 +103,8 @@ class Communicator {
   Status scatterRange(std::span<const TensorView> in, std::span<const TensorView> out, std::int64_t first,
                       std::int64_t count, bool average);
   // After the ranks have met: lets the device move `whole`, and counts what plans say is sent of it.
-  template <typename Put>
-  Status putOnDevice(std::string_view op, std::span<const TensorView> whole, CollectiveEnds ends, Put put);
+  Status putOnDevice(std::string_view op, std::span<const TensorView> whole, CollectiveEnds ends,
+                     const std::function<Status(DeviceRanks&)>& put);
   void count();
   Status failed(Error error);
   bool peers() const { return size() > 1; }

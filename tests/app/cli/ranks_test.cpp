@@ -389,6 +389,48 @@ TEST(RanksOfTheProgram, AModelWithCollectivesTrainsAsOneProcessThatHasAllInputs)
                   folder.path()));
 }
 
+// Started by mpirun, ranks may have been given different things: that is told before anything is built, and does not hang.
+TEST(RanksOfTheProgram, ThoseThatWereGivenDifferentThingsAreNamed) {
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+  const TemporaryFolder folder;
+  const std::string mpi = "--distributed mpi --steps 2 ";
+  const auto together = [&](const std::string& first, const std::string& second) {
+    return runWith("timeout 60 mpirun --allow-run-as-root --oversubscribe -n 1",
+                   fmt::format("{} {} {} : -n 1 {} {} {}", kDigits, mpi, first, SS_PROGRAM, second, mpi), folder.path());
+  };
+  const std::string save = fmt::format("--save {}/state.safetensors", folder.path().string());
+  for (const auto& [first, second, message] :
+       {std::tuple{std::string("--optimizer sgd"), std::string("--optimizer adamw"),
+                   "rank 1: error: option 'optimizer' is 'adamw', rank 0 has 'sgd'; expected the same on all ranks"},
+        std::tuple{std::string("--clip-grad-norm 1"), std::string(),
+                   "rank 1: error: option 'clip-grad-norm' is not set, rank 0 has '1'; expected the same on all ranks"},
+        std::tuple{std::string(), std::string("--set pass.cse=off"),
+                   "rank 1: error: option 'pass.cse' is 'off', rank 0 has not set it; expected the same on all ranks"},
+        std::tuple{save, std::string(),
+                   "rank 1: error: output --save is 'no', rank 0 has 'yes'; expected the same on all ranks"}}) {
+    const Answer answer = together(first, kDigits + second);
+    EXPECT_NE(answer.exitCode, 0) << answer.text;
+    EXPECT_NE(answer.exitCode, 124) << "it hangs";
+    EXPECT_NE(answer.text.find(message), std::string::npos) << answer.text;
+  }
+  // A model with one node more.
+  const auto other = folder.path() / "other.onnx";
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(contents(SS_SAMPLES "/digits/model.onnx")));
+  auto* const node = model.mutable_graph()->add_node();
+  node->set_op_type("Identity");
+  node->set_name("planted");
+  node->add_input(model.graph().input(0).name());
+  node->add_output("planted");
+  std::ofstream(other, std::ios::binary) << model.SerializeAsString();
+  const Answer answer = together("", fmt::format("train {} {}", other.string(), kDigits.substr(kDigits.find("--data"))));
+  EXPECT_NE(answer.exitCode, 0) << answer.text;
+  EXPECT_NE(answer.text.find("rank 1: error: node 'planted' is 'Identity("), std::string::npos) << answer.text;
+  // What is a matter of each rank.
+  const Answer same = together("--set long.ms=50", kDigits + "--set record=off");
+  EXPECT_EQ(same.exitCode, 0) << same.text;
+}
+
 // mpirun itself ends what is left of a run, a moment after one of its processes has died.
 TEST(RanksOfTheProgram, MpirunEndsAllRanksWhenOneIsKilled) {
   if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
