@@ -80,7 +80,7 @@ Status makeArtifacts(const ArtifactsArguments& a, const Output& output) {
   options.ringBytes = 0;
   options.record = "off";
   if (!a.fused || a.onnxruntime) SS_TRY(withoutOptionalPasses(options));
-  SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
+  SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights || a.nominal));
   SS_TRY(prepare(*session, a.shared));
   SS_TRY(session->build());
   if (a.onnxruntime) return makeTheirs(*session, a, output);

@@ -121,8 +121,8 @@ Command inspectCommand() {
     const Output output(false);
     auto options = a->shared.apply();
     if (!options) return tellError(options.error().message), kUsage;
-    options->missingWeights = "random";  // looking at a graph needs no weights
-    auto session = openSession(a->path, *options, output);
+    options->missingWeights = "random";                           // looking at a graph needs no weights
+    auto session = openSession(a->path, *options, output, true);  // nobody needs what is in the weights
     if (!session) return report(session.error());
     const snapshot::ModelInfo info = (*session)->inspect();
     if (!a->json) return printModel(info), kSuccess;
