@@ -14,6 +14,7 @@
 //   fail-launch=N      the N-th launch fails with a sticky error
 //   lose-device=N      from the N-th launch on the device is gone
 //   drop-records=N     every N-th record of what ran when is lost (kernels/activity.h)
+//   memory=N           it has so many bytes; else as many as the system gives
 //   no-device, old-driver   it is not found, as on machines without a GPU or with a driver too old
 #pragma once
 

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "kernels/device.h"
+
 namespace stepscope {
 namespace {
 
@@ -45,6 +47,12 @@ std::int64_t machineMemoryBytes() {
   const std::int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   const std::int64_t machine = pages > 0 && page > 0 ? pages * page : 0, group = groupLimit();
   return group > 0 && (machine == 0 || group < machine) ? group : machine;
+}
+
+std::int64_t deviceMemoryBytes(const std::string& device) {
+  const auto found = findDevice(device);
+  const bool own = found && (*found)->facts().space == Space::kDevice && (*found)->facts().memoryBytes > 0;
+  return own ? (*found)->facts().memoryBytes : machineMemoryBytes();
 }
 
 Status checkFits(const ExecutionPlan& plan, std::int64_t limit, std::int64_t besides) {

@@ -27,6 +27,7 @@ Status Stepper::begin(Batch batch) {
   stepBegin_ = monotonicNs();
   beginNotes();
   lastSpans_.clear();
+  watchers_.activity = {};
   stoppedBy_ = "step";
   stoppedAt_ = 0;
   judge_.expectNone(graph().valueCapacity());
@@ -74,6 +75,8 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
   std::vector<Span> spans;
   spans.reserve(static_cast<std::size_t>(std::max(0, end - position_)));
   run.spans = &spans;
+  Activity activity;
+  run.activity = &activity;
   std::string reason;
   Status edited;
   int breakpointId = 0;
@@ -118,6 +121,9 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
   SS_TRY(edited);
   lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(start)));
   lastSpans_.insert(lastSpans_.end(), spans.begin(), spans.end());
+  std::erase_if(watchers_.activity.records,
+                [&](const ActivityRecord& record) { return record.id > static_cast<std::uint64_t>(start); });
+  append(watchers_.activity, std::move(activity));
   stoppedBy_ = !reason.empty() ? reason : position_ == count() ? "end of step" : "step";
   stoppedAt_ = breakpointId;
   snapshot::Position answer = position();

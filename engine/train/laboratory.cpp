@@ -190,7 +190,8 @@ Result<snapshot::CapacityReport> Laboratory::capacity(const snapshot::GetCapacit
     SS_ASSIGN(machine, parseMachine(question.machine(), question.machine_name()));
   }
   if (question.memory_bytes() <= 0)
-    question.set_memory_bytes(machine && machine->memoryBytes > 0 ? machine->memoryBytes : machineMemoryBytes());
+    question.set_memory_bytes(machine && machine->memoryBytes > 0 ? machine->memoryBytes
+                                                                  : deviceMemoryBytes(request_().options.device));
   CapacitySubject subject = capacitySubject();
   if (!question.dimension().empty()) {
     SS_ASSIGN(subject.dimension, dimensionNamed(question.dimension(), subject.batchDimension,

@@ -80,6 +80,7 @@ class EmulatedDevice final : public Device,
     facts_.kernels = "cuda";
     facts_.space = Space::kDevice;
     facts_.immediate = order_.eager;
+    facts_.memoryBytes = order_.memory;
     streams_.resize(1);
   }
   const DeviceFacts& facts() const override { return facts_; }
@@ -93,6 +94,11 @@ class EmulatedDevice final : public Device,
       return fail(ErrorCode::kOutOfMemory,
                   fmt::format("device '{}': allocation {} of {} bytes was refused, as its name orders; expected memory",
                               facts_.name, allocations_, bytes));
+    if (order_.memory > 0 && regions_.bytes() + bytes > order_.memory)
+      return fail(ErrorCode::kOutOfMemory,
+                  fmt::format("device '{}': allocation of {} bytes: {} of {} bytes are free; expected that much memory on "
+                              "the device",
+                              facts_.name, bytes, order_.memory - regions_.bytes(), order_.memory));
     auto made = regions_.allocate(bytes);
     if (!made) return fail(made.error().code, fmt::format("device '{}': {}", facts_.name, made.error().message));
     return DeviceMemory(this, *made, bytes);

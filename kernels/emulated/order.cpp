@@ -43,13 +43,15 @@ Result<Order> Order::of(const std::string& name) {
       SS_ASSIGN(order.failLaunch, numberOf(name, item, value));
     } else if (item == "lose-device") {
       SS_ASSIGN(order.loseDevice, numberOf(name, item, value));
+    } else if (item == "memory") {
+      SS_ASSIGN(order.memory, numberOf(name, item, value));
     } else if (item == "drop-records") {
       SS_ASSIGN(order.dropRecords, numberOf(name, item, value));
     } else {
-      return invalid(
-          fmt::format("device '{}': '{}' is unknown; expected seed=N, streams=eager|lazy, checks=bounds|all, "
-                      "lacks=OP, fail-allocation=N, fail-launch=N, lose-device=N, drop-records=N, no-device or old-driver",
-                      name, text));
+      return invalid(fmt::format(
+          "device '{}': '{}' is unknown; expected seed=N, streams=eager|lazy, checks=bounds|all, "
+          "lacks=OP, fail-allocation=N, fail-launch=N, lose-device=N, drop-records=N, memory=N, no-device or old-driver",
+          name, text));
     }
     from = to;
   }

@@ -40,6 +40,7 @@ Result<std::byte*> Regions::allocate(std::int64_t bytes) {
   }
   auto* const address = static_cast<std::byte*>(closed);
   regions_[address] = {static_cast<std::byte*>(open), bytes};
+  bytes_ += bytes;
   return address;
 }
 
@@ -48,6 +49,7 @@ void Regions::free(std::byte* address) noexcept {
   munmap(region.open, mapped(region.bytes));
   region.open = nullptr;
   freedBytes_ += region.bytes;
+  bytes_ -= region.bytes;
   if (freedBytes_ < kMostFreed) return;
   for (auto it = regions_.begin(); it != regions_.end();) {
     if (it->second.open) {

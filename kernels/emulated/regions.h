@@ -16,6 +16,7 @@ class Regions {
   // Zero-filled. Errors: kOutOfMemory.
   Result<std::byte*> allocate(std::int64_t bytes);
   void free(std::byte* address) noexcept;
+  std::int64_t bytes() const { return bytes_; }  // of what is allocated
 
   // The second address of `bytes` from `address` on. Errors (kInternal): memory that was freed, memory of the host, a range
   // that leaves its allocation. `what` names the operand.
@@ -34,7 +35,7 @@ class Regions {
   const std::pair<std::byte* const, Region>* find(const void* address) const;
   // Freed ones stay here, closed, so that their addresses are not given out again for a while.
   std::map<std::byte*, Region> regions_;
-  std::int64_t freedBytes_ = 0;
+  std::int64_t bytes_ = 0, freedBytes_ = 0;
 };
 
 }  // namespace stepscope::emulated

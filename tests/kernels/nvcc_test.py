@@ -36,9 +36,11 @@ REGISTERS, MOST_THREADS, MOST_BLOCKS, WARP = 65536, 2048, 32, 32
 
 # Threads of a block, where they are not 256. 1: a few sums that one thread makes for all others.
 THREADS = {"addPicks": 32, "adamFactors": 1, "attend": 128, "lambFactors": 1, "sgdFactors": 1}
+ATTENTION = "tiles of two operands fill shared memory: each element of k and v is read once for eight rows of q"
 # Kernels below one half, by the beginning of their names, and why.
 REASONS = {
-    "attention_cu::attend": "tiles of two operands fill shared memory: each element of k and v is read once for eight rows of q",
+    "attention_cu::attend": ATTENTION,
+    "attention_grad_cu::attend": ATTENTION,
     "conv_cu::convolve<": "positions in a window are worked out in 64 bits, beside up to 16 sums and 8 operands",
     "elementwise_cu::elementwise<-1, 24, ": "interprets a chain: its values lie in local memory, whose traffic bounds it",
     "pointwise_sum_cu::add": "interprets a chain, as elementwise does",

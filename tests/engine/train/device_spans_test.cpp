@@ -156,6 +156,30 @@ TEST(DeviceSpans, ComeWithWaitsAndOverhead) {
   }
 }
 
+// A step that is walked has records of its own, each instruction's once however often it was run; never those of the step
+// before.
+TEST(DeviceSpans, OfAWalkedStepAreItsOwn) {
+  auto session = openSession(testing::digits(), {{"device", "emulated:seed=35"}, {"record", "instructions"}});
+  ASSERT_TRUE(session);
+  const auto whole = session->step();
+  ASSERT_TRUE(whole.has_value());
+  const auto kernels = [](const snapshot::StepRecord& step) {
+    std::map<std::int32_t, int> found;
+    for (const auto& record : step.device().records())
+      if (record.kind() == snapshot::DeviceRecord::KERNEL) ++found[record.instruction()];
+    return found;
+  };
+  ASSERT_TRUE(session->beginStep());
+  ASSERT_TRUE(session->runTo(9));
+  ASSERT_TRUE(session->runTo(4));
+  ASSERT_TRUE(session->runTo(12));
+  const auto walked = session->finishStep();
+  ASSERT_TRUE(walked.has_value());
+  EXPECT_EQ(kernels(*walked), kernels(*whole));
+  for (const auto& record : walked->device().records())
+    EXPECT_GE(record.begin_ns(), whole->begin_ns() + whole->ns() - 50'000) << "of the step before";
+}
+
 TEST(DeviceSpans, CountTheRecordsThatWereLost) {
   const Times times = timesOf("emulated:seed=24,drop-records=3");
   EXPECT_GT(times.onDevice, 10);
