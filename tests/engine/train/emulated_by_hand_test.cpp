@@ -1,8 +1,12 @@
-// What a person does to a step works on the emulated device as on the CPU: breaks, values, edits, watches, replay, rewind.
+// What a person does to a step works on the emulated device as on the CPU: breaks, values, edits, watches, replay, options
+// that change in the middle of a step with their proof, recompute and the memory map.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "engine/step/values.h"
 #include "tests/support/sessions.h"
@@ -11,8 +15,16 @@ namespace stepscope {
 namespace {
 
 using testing::digits;
+using testing::languageModel;
 using testing::openSession;
 using testing::stateBits;
+
+Status toggle(Session& session, const std::string& name, const std::string& value) {
+  TrainOptions options = session.options();
+  SS_TRY(applySetting(options, name, value, "test"));
+  SS_TRY(session.setOptions(options));
+  return session.applyOptions();
+}
 
 snapshot::Breakpoint enabled() {
   snapshot::Breakpoint breakpoint;
@@ -76,19 +88,84 @@ TEST(EmulatedByHand, ValuesAreFetchedEditedAndWatched) {
 }
 
 TEST(EmulatedByHand, AReplayHasTheSameBitsAndARewindTheSameState) {
-  auto session = openSession(digits(), {{"device", "emulated:seed=43"}});
+  for (const auto& model : {digits(), languageModel()}) {
+    auto session = openSession(model, {{"device", "emulated:seed=43"}});
+    ASSERT_TRUE(session);
+    const auto reply = session->compareBits();
+    ASSERT_TRUE(reply.has_value()) << reply.error().message;
+    EXPECT_GT(reply->values_size(), 0);
+    EXPECT_TRUE(reply->equal());
+    const std::string before = stateBits(*session);
+    ASSERT_TRUE(session->step().has_value());
+    const std::string after = stateBits(*session);
+    ASSERT_TRUE(session->rewind(0).has_value());
+    EXPECT_EQ(stateBits(*session) == before, true) << model.name;
+    ASSERT_TRUE(session->step().has_value());
+    EXPECT_EQ(stateBits(*session) == after, true) << model.name;
+  }
+}
+
+// Each pass off and on again in the middle of a step: the place stays, and the proof has compared values of both plans.
+TEST(EmulatedByHand, OptionsChangeInThePausedStepWithAProof) {
+  auto session = openSession(languageModel(), {{"device", "emulated:seed=44"}});
+  ASSERT_TRUE(session && session->step() && session->beginStep());
+  const int count = session->stepper().count();
+  int toggled = 0;
+  for (const char* option : {"pass.fuse_epilogue", "pass.cse", "pass.fuse_attention", "pass.fuse_pointwise"}) {
+    const auto& table = optionTable();
+    const auto info = std::ranges::find(table, std::string_view(option), &OptionInfo::name);
+    if (info == table.end()) continue;
+    ++toggled;
+    SCOPED_TRACE(option);
+    ASSERT_TRUE(session->runTo(count * 2 / 3).has_value());
+    const snapshot::Position before = session->position();
+    const Status there = toggle(*session, option, info->defaultValue == "on" ? "off" : "on");
+    ASSERT_TRUE(there.has_value()) << there.error().message;
+    ASSERT_NE(session->optionProof(), nullptr);
+    EXPECT_GT(session->optionProof()->values(), 0);
+    EXPECT_TRUE(session->position().in_step());
+    ASSERT_TRUE(toggle(*session, option, std::string(info->defaultValue)).has_value());
+    EXPECT_EQ(session->position().instruction(), before.instruction());
+  }
+  EXPECT_GE(toggled, 2);
+  EXPECT_TRUE(session->finishStep().has_value());
+}
+
+// What is computed again has the bits that it had, and the arena is smaller for it.
+TEST(EmulatedByHand, RecomputeSavesMemoryAndChangesNoBits) {
+  const std::string device = "emulated:seed=45";
+  auto whole = openSession(languageModel(), {{"device", device}}),
+       budget = openSession(languageModel(), {{"device", device}, {"recompute.budget", "1"}});
+  ASSERT_TRUE(whole && budget && whole->step() && budget->step());
+  const auto plan = budget->planSnapshot();
+  int repeated = 0;
+  for (const auto& instruction : plan->instructions()) repeated += instruction.phase() == snapshot::RECOMPUTE ? 1 : 0;
+  EXPECT_GT(repeated, 0);
+  EXPECT_LT(plan->arena_bytes(), whole->planSnapshot()->arena_bytes());
+  EXPECT_EQ(stateBits(*budget) == stateBits(*whole), true);
+}
+
+// The map of a device's memory: buffers that live at once lie apart, also across streams; a step needs what was planned.
+TEST(EmulatedByHand, TheMemoryMapHoldsInEveryOrderOfStreams) {
+  auto session = openSession(languageModel(), {{"device", "emulated:seed=46"}});
   ASSERT_TRUE(session);
-  const auto reply = session->compareBits();
-  ASSERT_TRUE(reply.has_value()) << reply.error().message;
-  EXPECT_GT(reply->values_size(), 0);
-  EXPECT_TRUE(reply->equal());
-  const std::string before = stateBits(*session);
-  ASSERT_TRUE(session->step().has_value());
-  const std::string after = stateBits(*session);
-  ASSERT_TRUE(session->rewind(0).has_value());
-  EXPECT_EQ(stateBits(*session) == before, true);
-  ASSERT_TRUE(session->step().has_value());
-  EXPECT_EQ(stateBits(*session) == after, true);
+  const auto step = session->step();
+  ASSERT_TRUE(step.has_value());
+  const auto plan = session->planSnapshot();
+  EXPECT_GT(plan->arena_bytes(), 0);
+  EXPECT_LE(plan->lower_bound_bytes(), plan->arena_bytes());
+  std::set<int> streams;
+  for (const auto& instruction : plan->instructions()) streams.insert(instruction.stream());
+  EXPECT_GT(streams.size(), 1u);
+  std::string bits = stateBits(*session);
+  for (const char* device : {"emulated:seed=47", "emulated:seed=48,streams=eager", "emulated:seed=49"}) {
+    auto other = openSession(languageModel(), {{"device", device}});
+    auto apart = openSession(languageModel(), {{"device", device}, {"memory.reuse", "off"}});
+    ASSERT_TRUE(other && apart && other->step() && apart->step());
+    EXPECT_EQ(stateBits(*other) == bits, true) << device;
+    EXPECT_EQ(stateBits(*apart) == bits, true) << device << ": memory that is used again holds what it should";
+    EXPECT_GT(apart->planSnapshot()->arena_bytes(), plan->arena_bytes());
+  }
 }
 
 }  // namespace
