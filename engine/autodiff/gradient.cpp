@@ -13,8 +13,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 class Builder;
 
 class Context final : public GradientContext, public ReplayContext {

@@ -9,8 +9,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 // The trained values from which `value` is reachable, in the order of `trained`.
 std::vector<ValueId> trainedBehind(const Graph& graph, ValueId value, const std::vector<ValueId>& trained,
                                    const OpRegistry& ops) {

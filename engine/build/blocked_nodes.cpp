@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t kNodesShown = 20;
 constexpr std::size_t kWayShown = 6;
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 // Where a node comes from, as far as the exporter told.
 std::string originText(const Node& node) {
   std::string text;

@@ -6,12 +6,11 @@
 #include <cstring>
 
 #include "engine/comm/rank_order_sum.h"
+#include "kernels/index.h"
 #include "kernels/rank_part.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::byte* bytesOf(const TensorView& tensor) { return static_cast<std::byte*>(tensor.data); }
 

@@ -11,13 +11,12 @@
 #include "engine/exec/make_kernel.h"
 #include "engine/ir/said_by.h"
 #include "engine/ops/operators.h"
+#include "kernels/index.h"
 #include "kernels/subnormals.h"
 #include "kernels/threads.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::string shapesOf(std::span<const TensorView> operands) {
   std::string text;

@@ -6,14 +6,12 @@
 #include "engine/exec/make_kernel.h"
 #include "engine/ir/said_by.h"
 #include "engine/plan/fits.h"
+#include "kernels/index.h"
 #include "kernels/strided_view.h"
 #include "kernels/threads.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // All kernels of a plan are made for the same number.
 int threadsOf(const ExecutionPlan& plan) {

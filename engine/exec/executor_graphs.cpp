@@ -4,14 +4,9 @@
 #include <algorithm>
 
 #include "engine/exec/executor.h"
+#include "kernels/index.h"
 
 namespace stepscope {
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
-
 // Empty: graphs may serve this run.
 std::string Executor::reasonAgainstGraphs(int begin, int end, const RunOptions& options) const {
   if (!options.graphs) return "option 'cuda.graphs' is off";

@@ -4,15 +4,9 @@
 #include <cstring>
 
 #include "engine/exec/executor.h"
+#include "kernels/index.h"
 
 namespace stepscope {
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
-}  // namespace
-
 std::span<std::byte> Executor::arenaMemory(int buffer) const {
   const Buffer& b = plan_.buffers[at(buffer)];
   const bool own = b.space == plan_.space;

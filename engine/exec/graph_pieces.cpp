@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "kernels/index.h"
+
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Empty: nothing of it needs the host.
 std::string_view reasonAgainst(const ExecutionPlan& plan, const Instruction& instruction) {

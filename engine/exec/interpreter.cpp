@@ -10,7 +10,6 @@ namespace stepscope {
 namespace {
 // Values are computed here, so inference folds nothing but what its rules propagate.
 constexpr std::int64_t kFoldNothing = -1;
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 }  // namespace
 
 Interpreter::Interpreter(const Graph& graph, const Operators& operators, Backend backend, RandomKey key, int threads)

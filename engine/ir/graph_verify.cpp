@@ -6,9 +6,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
-
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph), made_(graph.valueCapacity(), false) {}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -19,6 +20,12 @@ struct Id {
 // Ids of nodes and of values: two types, so that one is never taken for the other.
 using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;
+
+// A valid id as the index of a table with an entry per node or value.
+template <typename Tag>
+constexpr std::size_t at(Id<Tag> id) {
+  return static_cast<std::size_t>(id.index);
+}
 
 }  // namespace stepscope
 

@@ -12,9 +12,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 // Which of several keys speaks for a node or value: what the file says before what the build made of it, and what every plan
 // has before what this one has.
 enum class Rank : std::uint8_t {

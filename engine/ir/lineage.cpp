@@ -6,9 +6,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 // Chains of replacements and of fused nodes are as long as there are passes; a limit keeps a broken log from hanging.
 constexpr int kLongestChain = 1000;
 

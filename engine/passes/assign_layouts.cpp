@@ -13,8 +13,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 struct Group {
   std::string refusal;        // why its values stay plain whatever is gained
   double gain = 0, cost = 0;  // bytes that convolutions would reorder, and that Reorder nodes would

@@ -9,9 +9,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
 class Fuser {
  public:
   Fuser(Graph& graph, PassContext& context)

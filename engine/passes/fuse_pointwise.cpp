@@ -13,8 +13,6 @@
 namespace stepscope {
 namespace {
 
-std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
-
 // Whether the operand is repeated along axes of the result.
 bool broadcasts(const Dims& operand, const Dims& result) {
   if (operand.size() > result.size() || elementCount(operand) > elementCount(result)) return false;

@@ -4,11 +4,10 @@
 #include <algorithm>
 
 #include "engine/plan/order_streams.h"
+#include "kernels/index.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Instructions that have run before a moment, one bit each.
 class Done {

@@ -4,12 +4,10 @@
 
 #include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
+#include "kernels/index.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // `countedAt`, by buffer: the last instruction whose reads counted it.
 void describe(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, std::size_t i, std::vector<int>& countedAt) {

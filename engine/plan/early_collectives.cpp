@@ -4,11 +4,10 @@
 #include <deque>
 
 #include "engine/ops/op_def.h"
+#include "kernels/index.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool isCollective(const OpRegistry& ops, const Node& node) {
   const OpDef* op = ops.find(node);

@@ -8,11 +8,10 @@
 #include <string_view>
 
 #include "engine/plan/place_blocks.h"
+#include "kernels/index.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 struct Placed {
   int buffer = -1, first = 0, last = 0;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "kernels/index.h"
+
 namespace stepscope {
 namespace {
 
 constexpr int kHostLane = -1;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 int laneOf(const Instruction& instruction) { return instruction.onHost ? kHostLane : instruction.stream; }
 

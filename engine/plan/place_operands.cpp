@@ -6,12 +6,11 @@
 
 #include "engine/ops/op_registry.h"
 #include "kernels/device_ranks.h"
+#include "kernels/index.h"
 #include "kernels/library_code.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool sumsUp(std::string_view op) {
   return op == "AllReduce" || op == "ReduceScatter" || op == "ReduceScatterRows" || op == "Reduce";

@@ -13,12 +13,10 @@
 #include "engine/plan/share_memory.h"
 #include "engine/plan/spec_table.h"
 #include "engine/plan/stream_partition.h"
+#include "kernels/index.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Planner {
  public:

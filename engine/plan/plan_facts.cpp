@@ -5,12 +5,11 @@
 #include <optional>
 
 #include "engine/plan/plan.h"
+#include "kernels/index.h"
 #include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Whether the result takes over the memory of its base, so that only the updates are written; else everything is copied.
 bool writesPart(const ExecutionPlan& plan, const Instruction& instruction) {

@@ -4,10 +4,10 @@
 #include <iterator>
 #include <map>
 
+#include "kernels/index.h"
+
 namespace stepscope {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Walks the instructions and knows whose contents lie where. Contents are named by the buffer that was written; views of it
 // have the same.

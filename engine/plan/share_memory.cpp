@@ -10,13 +10,11 @@
 #include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
 #include "engine/plan/order_instructions.h"
+#include "kernels/index.h"
 #include "kernels/strided_view.h"
 
 namespace stepscope {
 namespace {
-
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Sharer {
  public:

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::size_t kLongestChain = 32;  // nodes that one stash may take to make again
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
-
 bool readsForLater(const Node& node) { return node.phase == Phase::kBackward || node.phase == Phase::kRecompute; }
 
 // "encoder.layer.3" of "encoder.layer.3.attention.self": up to the first part that is a number; empty when there is none.

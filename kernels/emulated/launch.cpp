@@ -6,6 +6,7 @@
 #include <array>
 
 #include "kernels/emulated/fibres.h"
+#include "kernels/index.h"
 
 namespace stepscope::emulated {
 
@@ -15,8 +16,6 @@ namespace {
 
 // The fibres of the launch that runs.
 thread_local Fibres* runningFibres = nullptr;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 const char* kindName(int kind) {
   return kind == Launch::kShuffle ? "shuffle" : kind == Launch::kBallot ? "vote" : "warp barrier";
