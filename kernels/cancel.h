@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "kernels/status.h"
 
@@ -17,7 +18,9 @@ class Cancel {
   // Error kCancelled, "<what>: cancelled", once the flag is set; it takes the flag back, so that it ends one piece of work.
   Status check(std::string_view what) const {
     if (!flag_ || !flag_->load(std::memory_order_relaxed) || !flag_->exchange(false)) return {};
-    return fail(ErrorCode::kCancelled, std::string(what) + ": cancelled");
+    std::string text(what);
+    text += ": cancelled";
+    return fail(ErrorCode::kCancelled, std::move(text));
   }
 
  private:

@@ -118,7 +118,7 @@ Status checkSchema(const Connection& connection, const std::string& path, bool n
     columns.bind(table.name);
     while (columns.next()) present.insert(columns.text(0));
     if (auto status = columns.status(); !status) return named(status.error(), path);
-    for (const Column& column : table.columns)
+    for (const auto& column : table.columns)
       if (!present.contains(column.name))
         return fail(newer ? ErrorCode::kNewer : ErrorCode::kCorrupt,
                     fmt::format("project '{}': column {}.{} is missing; expected the schema of version {}", path, table.name,

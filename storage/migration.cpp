@@ -45,7 +45,7 @@ std::string docsStatements() {
   };
   for (const Table& table : tables()) {
     row(table.name, "", "", table.doc);
-    for (const Column& column : table.columns) row(table.name, column.name, column.type, column.doc);
+    for (const auto& column : table.columns) row(table.name, column.name, column.type, column.doc);
   }
   return sql;
 }

@@ -51,7 +51,7 @@ Status removeRun(const Connection& connection, std::int64_t run) {
   std::string sql;
   for (const Table& table : tables()) {
     const bool ofRun =
-        std::any_of(table.columns.begin(), table.columns.end(), [](const Column& c) { return c.name == "run"; });
+        std::any_of(table.columns.begin(), table.columns.end(), [](const auto& c) { return c.name == "run"; });
     if (ofRun) sql += fmt::format("DELETE FROM {} WHERE run = {};", table.name, run);
   }
   return connection.execute(sql + fmt::format("DELETE FROM runs WHERE id = {};", run));

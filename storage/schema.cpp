@@ -22,7 +22,7 @@ const std::vector<Table>& tables() {
 std::string createStatements(const Table& table) {
   std::string sql = fmt::format("CREATE TABLE {} (", table.name);
   bool first = true;
-  for (const Column& column : table.columns) {
+  for (const auto& column : table.columns) {
     sql += fmt::format("{}{} {}", first ? "" : ", ", column.name, column.type);
     first = false;
   }

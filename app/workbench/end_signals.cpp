@@ -22,7 +22,7 @@ void handle(int) {
   const int before = errno;
   if (const auto first = onSignal.load()) first();
   const char byte = 0;
-  [[maybe_unused]] const auto count = write(written.load(), &byte, 1);
+  [[maybe_unused]] const auto count = ::write(written.load(), &byte, 1);
   errno = before;
 }
 

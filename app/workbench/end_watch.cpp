@@ -19,7 +19,7 @@ std::atomic<bool> watching = false;
 
 void endNow(int) {
   constexpr std::string_view kText = "error: the window did not end in time and was ended; what was recorded stays\n";
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, kText.data(), kText.size());
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
   _exit(1);
 }
 

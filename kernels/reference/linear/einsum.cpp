@@ -83,7 +83,7 @@ Status contract(const KernelSpec& spec, const std::vector<EinsumTerm>& terms, co
     std::vector<Accumulator<T>> sums(static_cast<std::size_t>(views.back().elements()), Accumulator<T>{});
     walk(nest, [&](const Dims& offsets) {
       Accumulator<T> value = 1;
-      for (std::size_t t = 0; t < sources; ++t) value *= widen(static_cast<const T*>(views[t].data)[offsets[t]]);
+      for (std::size_t t = 0; t < sources; ++t) value *= summand(static_cast<const T*>(views[t].data)[offsets[t]]);
       sums[static_cast<std::size_t>(offsets[sources])] += value;
     });
     for (std::size_t i = 0; i < sums.size(); ++i) y[i] = static_cast<T>(sums[i]);

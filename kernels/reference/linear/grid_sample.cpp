@@ -15,13 +15,13 @@ Status unsupportedType(const KernelSpec& spec) {
 constexpr std::size_t kMostAxes = 3;
 
 // x [N, C, spatial], grid [N, points, axes], y [N, C, points]
-struct Extents {
+struct GridExtents {
   GridRule rule;
   Dims spatial;
   std::int64_t batch = 0, channels = 0, inputs = 1, points = 1;
 
-  static Result<Extents> make(const KernelSpec& spec, const Dims& x, const Dims& grid, const Dims& y) {
-    Extents e;
+  static Result<GridExtents> make(const KernelSpec& spec, const Dims& x, const Dims& grid, const Dims& y) {
+    GridExtents e;
     SS_ASSIGN(e.rule, GridRule::parse(spec.attrs));
     const std::size_t rank = x.size();
     if (rank < 3 || grid.size() != rank || y.size() != rank || grid.back() != static_cast<std::int64_t>(rank) - 2 ||
@@ -52,7 +52,7 @@ struct Corner {
 
 // The product of the taps of all axes. Coordinates stand last axis first.
 template <typename G>
-void corners(const Extents& e, const G* coordinates, std::vector<Corner>& found) {
+void corners(const GridExtents& e, const G* coordinates, std::vector<Corner>& found) {
   const std::size_t axes = e.spatial.size();
   found.assign(1, Corner{0, 1, {1, 1, 1}});
   std::vector<Corner> next;
@@ -73,7 +73,7 @@ void corners(const Extents& e, const G* coordinates, std::vector<Corner>& found)
 
 // body(batch, point, corners) for every point.
 template <typename Body>
-bool forEachPoint(const Extents& e, const TensorView& grid, Body&& body) {
+bool forEachPoint(const GridExtents& e, const TensorView& grid, Body&& body) {
   return dispatchFloat(grid.dtype, [&](auto tag) {
     using G = decltype(tag);
     const auto* g = static_cast<const G*>(grid.data);
@@ -91,7 +91,7 @@ bool forEachPoint(const Extents& e, const TensorView& grid, Body&& body) {
 
 Status gridSample(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &grid = call.inputs[1], &y = call.outputs[0];
-  SS_ASSIGN(const Extents e, Extents::make(spec, x.dims, grid.dims, y.dims));
+  SS_ASSIGN(const GridExtents e, GridExtents::make(spec, x.dims, grid.dims, y.dims));
   bool gridKnown = true;
   const bool known = dispatchFixed(x.dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -111,7 +111,7 @@ Status gridSample(const KernelSpec& spec, const KernelCall& call) {
 
 Status gridSampleInputGrad(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &grid = call.inputs[1], &dx = call.outputs[0];
-  SS_ASSIGN(const Extents e, Extents::make(spec, dx.dims, grid.dims, dy.dims));
+  SS_ASSIGN(const GridExtents e, GridExtents::make(spec, dx.dims, grid.dims, dy.dims));
   bool gridKnown = true;
   const bool known = dispatchFloat(dy.dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -131,7 +131,7 @@ Status gridSampleInputGrad(const KernelSpec& spec, const KernelCall& call) {
 
 Status gridSampleGridGrad(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &x = call.inputs[1], &grid = call.inputs[2], &dgrid = call.outputs[0];
-  SS_ASSIGN(const Extents e, Extents::make(spec, x.dims, grid.dims, dy.dims));
+  SS_ASSIGN(const GridExtents e, GridExtents::make(spec, x.dims, grid.dims, dy.dims));
   const std::size_t axes = e.spatial.size();
   bool gridKnown = true;
   const bool known = dispatchFloat(x.dtype, [&](auto tag) {

@@ -21,8 +21,8 @@ Status multiply(const KernelSpec& spec, const KernelCall& call) {
       const T* b = right + s.bOffset(batch);
       T* out = y + s.yOffset(batch);
       product(
-          s.m, s.n, s.k, [&](std::int64_t i, std::int64_t k) { return widen(a[i * s.aRow + k * s.aColumn]); },
-          [&](std::int64_t k, std::int64_t j) { return widen(b[k * s.bRow + j * s.bColumn]); },
+          s.m, s.n, s.k, [&](std::int64_t i, std::int64_t k) { return summand(a[i * s.aRow + k * s.aColumn]); },
+          [&](std::int64_t k, std::int64_t j) { return summand(b[k * s.bRow + j * s.bColumn]); },
           [&](std::int64_t i, std::int64_t j, auto sum) {
             T& element = out[i * s.yRow + j * s.yColumn];
             if constexpr (std::is_integral_v<T>) {

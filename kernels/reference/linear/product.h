@@ -15,7 +15,7 @@ using Accumulator = std::conditional_t<std::is_integral_v<T>, std::uint64_t, dou
 
 // An element as what is summed.
 template <typename T>
-Accumulator<T> widen(T value) {
+Accumulator<T> summand(T value) {
   return static_cast<Accumulator<T>>(value);
 }
 
