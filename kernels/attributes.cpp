@@ -1,5 +1,9 @@
 #include "kernels/attributes.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace stepscope {
@@ -35,25 +39,84 @@ bool sameValue(const AttrValue& a, const AttrValue& b) {
       a);
 }
 
+// Bit for bit: what is shared must not take 0 for -0.
+template <typename T>
+bool sameBits(const T& a, const T& b) {
+  return a == b;
+}
+bool sameBits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
+bool sameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) { return sameBits(x, y); });
+}
+
+template <typename T>
+constexpr bool kIsShared = !std::is_same_v<T, Tensor> && !std::is_same_v<T, std::vector<Tensor>>;
+
+template <typename T>
+std::size_t hashOf(const T& value) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+    return std::hash<T>{}(value);
+  } else if constexpr (kIsShared<T>) {
+    std::size_t hash = value.size();
+    for (const auto& element : value) hash = hash * 31 + hashOf(element);
+    return hash;
+  }
+  return 0;
+}
+
 }  // namespace
 
+void Attributes::shareEqual() {
+  thread_local std::array<CopyOnWrite<Entries>, 64> lately;
+  if (empty()) return;
+  std::size_t hash = 0;
+  for (const auto& [name, value] : entries()) {
+    if (!std::visit([](const auto& x) { return kIsShared<std::decay_t<decltype(x)>>; }, value)) return;
+    hash = (hash ^ (hash >> 29)) * 0x9e3779b97f4a7c15u + std::hash<std::string>{}(name) +
+           std::visit([](const auto& x) { return hashOf(x); }, value);
+  }
+  CopyOnWrite<Entries>& known = lately[(hash ^ (hash >> 32)) % lately.size()];
+  const auto same = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.index() == b.second.index() &&
+           std::visit(
+               [&](const auto& x) {
+                 using T = std::decay_t<decltype(x)>;
+                 if constexpr (kIsShared<T>) return sameBits(x, std::get<T>(b.second));
+                 return false;
+               },
+               a.second);
+  };
+  if (std::equal(entries().begin(), entries().end(), known->begin(), known->end(), same))
+    entries_ = known;
+  else
+    known = entries_;
+}
+
 Attributes::Attributes() = default;
-Attributes::Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries) : entries_(entries) {}
+Attributes::Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries)
+    : entries_(entries.size() > 0 ? CopyOnWrite<Entries>(entries) : CopyOnWrite<Entries>()) {}
 Attributes::Attributes(const Attributes& other) = default;
 Attributes::Attributes(Attributes&& other) noexcept = default;
 Attributes& Attributes::operator=(const Attributes& other) = default;
 Attributes& Attributes::operator=(Attributes&& other) noexcept = default;
 Attributes::~Attributes() = default;
 
-void Attributes::set(std::string name, AttrValue value) { entries_.insert_or_assign(std::move(name), std::move(value)); }
+const Attributes::Entries& Attributes::entries() const { return *entries_; }
+
+void Attributes::set(std::string name, AttrValue value) {
+  entries_.edit().insert_or_assign(std::move(name), std::move(value));
+}
 
 const AttrValue* Attributes::find(std::string_view name) const {
-  const auto it = entries_.find(name);
-  return it == entries_.end() ? nullptr : &it->second;
+  const auto it = entries().find(name);
+  return it == entries().end() ? nullptr : &it->second;
 }
 
 void Attributes::erase(std::string_view name) {
-  if (const auto it = entries_.find(name); it != entries_.end()) entries_.erase(it);
+  if (!has(name)) return;
+  Entries& entries = entries_.edit();
+  entries.erase(entries.find(name));
+  if (entries.empty()) entries_.clear();
 }
 
 std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const {
@@ -75,7 +138,8 @@ const Tensor* Attributes::tensor(std::string_view name) const {
 }
 
 bool operator==(const Attributes& a, const Attributes& b) {
-  return std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
+  return a.entries_.isSame(b.entries_) ||
+         std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
                     [](const auto& x, const auto& y) { return x.first == y.first && sameValue(x.second, y.second); });
 }
 

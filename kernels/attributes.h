@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/copy_on_write.h"
 #include "kernels/tensor.h"
 
 namespace stepscope {
@@ -17,10 +19,13 @@ namespace stepscope {
 using AttrValue = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
                                std::vector<std::string>, Tensor, std::vector<Tensor>>;
 
-// Ordered by name, so printing and hashing are stable.
+// Ordered by name, so printing and hashing are stable. Copies share the entries until one of them is changed.
 class Attributes {
+  using Entries = std::map<std::string, AttrValue, std::less<>>;
+
  public:
-  // Out of line, as set() is: every file that sees a node would otherwise compile the copies of AttrValue again.
+  // Out of line, as set() and entries() are: every file that sees a node would otherwise compile the copies of AttrValue
+  // again.
   Attributes();
   Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries);
   Attributes(const Attributes& other);
@@ -41,14 +46,17 @@ class Attributes {
   const AttrValue* find(std::string_view name) const;
   void set(std::string name, AttrValue value);
   void erase(std::string_view name);
-  const std::map<std::string, AttrValue, std::less<>>& entries() const { return entries_; }
-  bool empty() const { return entries_.empty(); }
+  const Entries& entries() const;
+  // Takes over the memory of equal ones that were given lately in this thread: layers that repeat have the same. Those with
+  // tensors stay alone.
+  void shareEqual();
+  bool empty() const { return !entries_.holds(); }
+
+  // Equal names, types and contents (tensors by value).
+  friend bool operator==(const Attributes& a, const Attributes& b);
 
  private:
-  std::map<std::string, AttrValue, std::less<>> entries_;
+  CopyOnWrite<Entries> entries_;  // holds some, or nothing
 };
-
-// Equal names, types and contents (tensors by value).
-bool operator==(const Attributes& a, const Attributes& b);
 
 }  // namespace stepscope

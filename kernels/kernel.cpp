@@ -11,6 +11,7 @@ class FunctionKernel final : public Kernel {
         implementation_(std::move(implementation)),
         determinism_(std::move(determinism)) {}
   Status run(const KernelCall& call) override { return function_(spec_, call); }
+  bool keepsNothing() const override { return true; }
   std::string implementation() const override { return implementation_; }
   Determinism determinism() const override { return determinism_; }
 

@@ -94,6 +94,8 @@ class Kernel {
   // False for a kernel that only computes: no contents of operands that fit the spec are an error to it. A step saves the
   // state that it writes over while something that may fail is still to come.
   virtual bool mayFail() const { return true; }
+  // True for a kernel that a run leaves as it was: instructions with the same spec then run one and the same kernel.
+  virtual bool keepsNothing() const { return false; }
   // What does the work, for people: "reference", "onednn brg:avx512_core", "simd softmax".
   virtual std::string implementation() const = 0;
   // Every kernel says it, so that nobody has to guess from its name; tests/kernels holds it to it with 1, 2 and 3 threads.

@@ -10,6 +10,7 @@
 #include "kernels/dtype.h"
 #include "kernels/half.h"
 #include "kernels/shape.h"
+#include "kernels/shared_dims.h"
 
 namespace stepscope {
 
@@ -17,7 +18,7 @@ namespace stepscope {
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::kUndefined;
-  Dims dims;
+  SharedDims dims;
 
   bool present() const { return dtype != DType::kUndefined; }
   std::int64_t elements() const { return elementCount(dims); }

@@ -34,7 +34,7 @@ std::vector<ValueId> trainedBehind(const Graph& graph, ValueId value, const std:
   return found;
 }
 
-std::string opName(const Node& node) { return node.domain.empty() ? node.op : node.domain + "." + node.op; }
+std::string opName(const Node& node) { return node.domain.empty() ? node.op.str() : node.domain + "." + node.op; }
 
 std::string cutReason(const OpDef* op, const StopInput* stop, bool floatResult) {
   if (!floatResult) return "the result is not a float";

@@ -68,7 +68,7 @@ bool isNumber(const Graph& graph, const UseTable& uses, const Value& value) {
   if (!dims || elementCount(*dims) != 1) return false;
   // The factor that a module gave a plain name is one element as well; exporters number or path theirs.
   static const re2::RE2 plain("[A-Za-z_]*", re2::RE2::Latin1);
-  return !re2::RE2::FullMatch(value.name, plain) && onlyArithmetic(graph, uses, value.id) &&
+  return !re2::RE2::FullMatch(value.name.str(), plain) && onlyArithmetic(graph, uses, value.id) &&
          !weightRole(graph, uses, value.id);
 }
 

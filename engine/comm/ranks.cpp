@@ -54,7 +54,7 @@ Status Ranks::keep(const CollectivePlace& place, std::span<const TensorView> out
   std::vector<Tensor>& kept = done_[place.node];
   kept.clear();
   for (const TensorView& result : out) {
-    Tensor copy(result.dtype, place.onDevice() ? Dims{0} : result.dims);
+    Tensor copy(result.dtype, place.onDevice() ? Dims{0} : result.dims.get());
     if (place.onDevice()) {
       SS_ASSIGN(copy, makeTensor(communicator_->deviceRanks()->device(), result.dtype, result.dims));
     }

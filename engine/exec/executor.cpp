@@ -73,7 +73,7 @@ Status Executor::reserveSaved(int index) {
   const Instruction& instruction = plan_.instructions[at(index)];
   for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
     if (instruction.outputs[o] < 0 || plan_.buffers[at(plan_.root(instruction.outputs[o]))].home != Home::kState) continue;
-    const TensorView& state = instructions_[at(index)].outputs[o];
+    const TensorView& state = instructions_[at(index)].outputs()[o];
     const auto bytes = static_cast<std::int64_t>(state.bytes());
     Saved& saved = saved_[state.data];
     if (saved.contents.bytes() != bytes) {
@@ -90,7 +90,7 @@ Status Executor::saveState(int index) {
   const Instruction& instruction = plan_.instructions[at(index)];
   for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
     if (instruction.outputs[o] < 0 || plan_.buffers[at(plan_.root(instruction.outputs[o]))].home != Home::kState) continue;
-    const TensorView& state = instructions_[at(index)].outputs[o];
+    const TensorView& state = instructions_[at(index)].outputs()[o];
     SS_TRY(device_.copy(saved_.at(state.data).contents.data(), state.data, static_cast<std::int64_t>(state.bytes()),
                         instruction.stream));
     written_.push_back(state.data);
@@ -270,7 +270,7 @@ void Executor::beginEarly(int index, const RunOptions& options) {
     if (options.begins) options.begins(which);
     Bound& bound = instructions_[at(which)];
     options.collectives->begin(graph_.node(plan_.instructions[at(which)].node),
-                               KernelCall{bound.inputs, bound.outputs, bound.workspace, {}, bound.stream, {}});
+                               KernelCall{bound.inputs(), bound.outputs(), bound.workspace, {}, bound.stream, {}});
   }
 }
 
@@ -318,11 +318,11 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   if (bound.byDevice) {
     const Node& node = graph_.node(plan_.instructions[at(index)].node);
     if (!options.collectives) {
-      if (Status status = runOnHost(device_, *bound.kernel, bound.inputs, bound.outputs, key); !status)
+      if (Status status = runOnHost(device_, *bound.kernel, bound.inputs(), bound.outputs(), key); !status)
         return tl::make_unexpected(saidBy(node, status.error()));
       return {};
     }
-    return options.collectives->putOnDevice(node, {bound.inputs, bound.outputs, {}, key, bound.stream, {}});
+    return options.collectives->putOnDevice(node, {bound.inputs(), bound.outputs(), {}, key, bound.stream, {}});
   }
   if (!bound.kernel) {
     if (bound.collective && options.collectives) [[unlikely]]
@@ -332,7 +332,7 @@ Status Executor::runPlain(int index, const RunOptions& options) {
                       graph_.node(plan_.instructions[at(index)].node).label()));
     return runDynamic(index, key);
   }
-  const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, bound.stream, {}};
+  const KernelCall call{bound.inputs(), bound.outputs(), bound.workspace, key, bound.stream, {}};
   if (bound.collective && options.collectives) [[unlikely]] {
     const Node& node = graph_.node(plan_.instructions[at(index)].node);
     return options.collectives->hasBegun(node) ? options.collectives->wait(node) : options.collectives->run(node, call);
@@ -340,7 +340,7 @@ Status Executor::runPlain(int index, const RunOptions& options) {
   if (Status status = bound.device->launch(*bound.kernel, call); !status) {
     Error error = saidBy(graph_.node(plan_.instructions[at(index)].node), status.error());
     const bool elsewhere = bound.device->facts().space == Space::kDevice;
-    return tl::make_unexpected(elsewhere ? withShapes(std::move(error), bound.inputs, bound.outputs) : std::move(error));
+    return tl::make_unexpected(elsewhere ? withShapes(std::move(error), bound.inputs(), bound.outputs()) : std::move(error));
   }
   return {};
 }
@@ -350,8 +350,8 @@ Status Executor::runCopy(int index) {
   const Buffer &from = plan_.buffers[at(instruction.inputs[0])], &to = plan_.buffers[at(instruction.outputs[0])];
   const bool dynamic = from.home == Home::kDynamic;
   const TensorView made = dynamic ? viewOf(instruction.inputs[0]) : TensorView();
-  const TensorView &source = dynamic ? made : instructions_[at(index)].inputs[0],
-                   &target = instructions_[at(index)].outputs[0];
+  const TensorView &source = dynamic ? made : instructions_[at(index)].inputs()[0],
+                   &target = instructions_[at(index)].outputs()[0];
   if (source.bytes() != target.bytes())
     return invalid(
         fmt::format("{}: {} bytes; expected {}", instructionLabel(plan_, graph_, index), source.bytes(), target.bytes()));
@@ -381,7 +381,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
       // It stands in a branch that did not run, and is not read; its type is known all the same.
       view.dtype = graph_.value(node.inputs[i]).type.dtype;
       inputs.push_back(view);
-      dynamicGraph_->mutableValue(node.inputs[i]).type.shape.reset();
+      dynamicGraph_->mutableValue(node.inputs[i]).type.shape = std::nullopt;
       dynamicInference_->setConstant(node.inputs[i], nullptr);
       spec.inputs[i] = {view.dtype, view.dims, false, {}};
       continue;

@@ -210,21 +210,27 @@ class Executor {
   const int threads_;
   DeviceMemory arena_, hostArena_;
   struct Bound {
-    std::unique_ptr<Kernel> kernel;
+    Kernel* kernel = nullptr;  // of kernels_; instructions with the same spec may have the same one
     Device* device = nullptr;
+    TensorView* views = nullptr;  // of views_: the inputs, then the outputs
+    std::uint32_t inputCount = 0, outputCount = 0;
+    std::span<std::byte> workspace;
+    Rare<std::vector<std::pair<const bool*, bool>>> predicates;
+    std::unique_ptr<DeviceEvent> event;  // where another instruction waits for this one
+    std::uint32_t randomNode = 0;
     StreamId stream = 0;
     bool copies = false, collective = false, byDevice = false;  // a collective that the device runs
-    std::vector<TensorView> inputs, outputs;
-    std::span<std::byte> workspace;
-    std::vector<std::pair<const bool*, bool>> predicates;
-    std::uint32_t randomNode = 0;
-    std::unique_ptr<DeviceEvent> event;  // where another instruction waits for this one
+
+    std::span<const TensorView> inputs() const { return {views, inputCount}; }
+    std::span<TensorView> outputs() const { return {views + inputCount, outputCount}; }
   };
   // What a run wrote over of the state.
   struct Saved {
     TensorView state;
     DeviceMemory contents;
   };
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<TensorView> views_;
   std::vector<Bound> instructions_;
   bool kernelsMade_ = false, anyDynamic_ = false;
   std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 
 #include "engine/exec/executor.h"
@@ -53,6 +54,7 @@ Status Executor::makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel&
   instructions_.resize(count);
   implementations_.assign(count, {});
   determinism_.assign(count, nullptr);
+  std::map<std::pair<const KernelSpec*, bool>, std::size_t> shared;  // the first instruction that wants that kernel
   for (std::size_t i = 0; i < count; ++i) {
     SS_TRY(cancel.check("bind"));
     const Instruction& instruction = plan_.instructions[i];
@@ -85,7 +87,7 @@ Status Executor::makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel&
         for (OperandSpec& operand : *operands) operand.space = Space::kHost;
       auto made = makeKernel(operators_.kernels, cpuDevice().facts().kernels, spec, plan_.anyThreads);
       if (!made) return tl::make_unexpected(saidBy(node, made.error()));
-      instructions_[i].kernel = std::move(made->kernel);
+      instructions_[i].kernel = kernels_.emplace_back(std::move(made->kernel)).get();
       continue;
     }
     if (instruction.dynamic) {
@@ -94,16 +96,22 @@ Status Executor::makeKernels(bool reuse, std::int64_t memoryLimit, const Cancel&
       continue;
     }
     const std::int64_t begin = monotonicNs();
-    auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec(), plan_.anyThreads);
-    if (!made) return tl::make_unexpected(saidBy(node, made.error()));
-    instructions_[i].kernel = std::move(made->kernel);
-    implementations_[i] = InternedText(instructions_[i].kernel->implementation() + viewsText(instruction.spec()));
-    determinism_[i] = saidOnce(made->determinism);
+    const auto [known, isNew] = shared.try_emplace({instruction.kernel.get(), instruction.onHost}, i);
+    if (isNew || !instructions_[known->second].kernel->keepsNothing()) {
+      auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec(), plan_.anyThreads);
+      if (!made) return tl::make_unexpected(saidBy(node, made.error()));
+      instructions_[i].kernel = kernels_.emplace_back(std::move(made->kernel)).get();
+      implementations_[i] = InternedText(instructions_[i].kernel->implementation() + viewsText(instruction.spec()));
+      determinism_[i] = saidOnce(made->determinism);
+    } else {
+      instructions_[i].kernel = instructions_[known->second].kernel;
+      implementations_[i] = implementations_[known->second];
+      determinism_[i] = determinism_[known->second];
+    }
     bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});
     if (const auto bytes = static_cast<std::int64_t>(instructions_[i].kernel->workspaceBytes()); bytes > 0)
       addWorkspace(plan_, i, bytes);
   }
-  plan_.buffers.shrink_to_fit();
   bound_.shrink_to_fit();
   packArena(plan_, graph_, reuse);
   return memoryLimit > 0 ? checkFits(plan_, memoryLimit) : Status{};
@@ -114,25 +122,30 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit, const Cancel& cancel
   if (!kernelsMade_) SS_TRY(makeKernels(reuse, memoryLimit, cancel));
   const ThreadScope scope(threads_);
   SS_TRY(allocateMemory(cancel));
+  std::size_t operands = 0;
+  for (const Instruction& one : plan_.instructions) operands += one.inputs.size() + one.outputs.size();
+  views_.resize(operands);
+  TensorView* view = views_.data();
   for (std::size_t i = 0; i < count; ++i) {
     SS_TRY(cancel.check("bind"));
     const Instruction& instruction = plan_.instructions[i];
     Bound& bound = instructions_[i];
-    bound.inputs.reserve(instruction.inputs.size());
-    bound.outputs.reserve(instruction.outputs.size());
-    for (const int b : instruction.inputs) bound.inputs.push_back(viewOf(b));
-    for (const int b : instruction.outputs) bound.outputs.push_back(viewOf(b));
+    bound.views = view;
+    bound.inputCount = static_cast<std::uint32_t>(instruction.inputs.size());
+    bound.outputCount = static_cast<std::uint32_t>(instruction.outputs.size());
+    for (const auto* buffers : {&instruction.inputs, &instruction.outputs})
+      for (const int b : *buffers) *view++ = viewOf(b);
     if (const int scratch = plan_.workspaceOf(i); scratch >= 0) {
       const Buffer& workspace = plan_.buffers[at(scratch)];
       std::byte* const arena = workspace.space == plan_.space ? arena_.data() : hostArena_.data();
-      bound.workspace = {arena + workspace.offset, static_cast<std::size_t>(workspace.bytes)};
+      bound.workspace = {arena + plan_.offsets[at(scratch)], static_cast<std::size_t>(workspace.bytes)};
     }
     for (const auto& [buffer, expected] : instruction.predicates) {
-      const TensorView view = viewOf(buffer);
-      if (view.dtype != DType::kBool)
+      const TensorView condition = viewOf(buffer);
+      if (condition.dtype != DType::kBool)
         return invalid(
-            fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name(), dtypeName(view.dtype)));
-      bound.predicates.emplace_back(static_cast<const bool*>(view.data), expected);
+            fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(condition.dtype)));
+      bound.predicates.edit().emplace_back(static_cast<const bool*>(condition.data), expected);
     }
     todo_.push_back(static_cast<std::uint8_t>((instruction.view ? kNothing : kKernel) |
                                               (instruction.updateEntry ? kUpdateOnly : 0) |
@@ -204,7 +217,7 @@ Status Executor::allocateMemory(const Cancel& cancel) {
     if (buffer.home != Home::kInput) continue;
     const ValueType& type = graph_.value(buffer.value).type;
     const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
-    if (!dims) return invalid(fmt::format("input '{}': {}; expected numbers for every extent", buffer.name(), type.text()));
+    if (!dims) return invalid(fmt::format("input '{}': {}; expected numbers for every extent", buffer.name, type.text()));
     inputs_[static_cast<int>(b)] = Tensor(type.dtype, *dims);
   }
   if (plan_.space == Space::kHost) return {};

@@ -11,7 +11,7 @@ std::span<std::byte> Executor::arenaMemory(int buffer) const {
   const Buffer& b = plan_.buffers[at(buffer)];
   const bool own = b.space == plan_.space;
   if (b.home != Home::kArena || b.shares >= 0 || b.bytes == 0 || (own && !device_.onHost())) return {};
-  return {(own ? arena_ : hostArena_).data() + b.offset, static_cast<std::size_t>(b.bytes)};
+  return {(own ? arena_ : hostArena_).data() + plan_.offsets[at(buffer)], static_cast<std::size_t>(b.bytes)};
 }
 
 TensorView Executor::viewOf(int buffer) const {
@@ -23,7 +23,7 @@ TensorView Executor::viewOf(int buffer) const {
   const Buffer& root = plan_.buffers[at(plan_.root(buffer))];
   if (type.shape) view.dims = knownDims(*type.shape).value_or(Dims{});
   switch (root.home) {
-    case Home::kArena: view.data = (b.space == plan_.space ? arena_ : hostArena_).data() + b.offset; break;
+    case Home::kArena: view.data = (b.space == plan_.space ? arena_ : hostArena_).data() + plan_.offsets[at(buffer)]; break;
     case Home::kState: {
       const Tensor tensor = state_(root.value);
       view.data = tensor.data();
@@ -74,7 +74,8 @@ Result<Tensor> Executor::read(ValueId id) const {
     const ValueId folded = known ? graph_.findValue(graph_.value(id).name) : ValueId{};
     if (folded && graph_.value(folded).role == ValueRole::kConstant && graph_.value(folded).data)
       return *graph_.value(folded).data;
-    return fail(ErrorCode::kNotFound, fmt::format("value '{}': it has no memory now", known ? graph_.value(id).name : ""));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("value '{}': it has no memory now", known ? graph_.value(id).name.view() : ""));
   }
   const Buffer& buffer = plan_.buffers[at(index)];
   if (buffer.space == Space::kHost) return Tensor(found.dtype, found.dims, nullptr, view(id).data);
@@ -89,7 +90,7 @@ Status Executor::write(ValueId id, const TensorView& contents, int position) {
   const int index = id && at(id) < plan_.bufferOfValue.size() ? plan_.bufferOfValue[at(id)] : -1;
   const TensorView target = viewOf(index);
   if (!target.data || target.dtype != contents.dtype || target.bytes() != contents.bytes())
-    return invalid(fmt::format("value '{}': it has no memory now", id ? graph_.value(id).name : ""));
+    return invalid(fmt::format("value '{}': it has no memory now", id ? graph_.value(id).name.view() : ""));
   if (contents.bytes() == 0) return {};
   SS_TRY(writeBuffer(index, contents));
   const int copy = copyInstructionOf_.empty() ? -1 : copyInstructionOf_[at(id)];
@@ -128,7 +129,7 @@ std::string Executor::unavailable(ValueId id, int position) const {
   const Buffer& by = plan_.buffers[at(lost.by)];
   if (by.bufferClass == BufferClass::kWorkspace)
     return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", lost.instruction);
-  return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", by.name(), lost.instruction);
+  return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", by.name, lost.instruction);
 }
 
 Status Executor::setInput(ValueId id, const TensorView& view) {
@@ -136,7 +137,7 @@ Status Executor::setInput(ValueId id, const TensorView& view) {
   if (buffer < 0) return {};  // the plan does not read this input
   const Tensor& target = inputs_.at(buffer);
   if (view.dtype != target.dtype() || view.dims != target.dims())
-    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name(),
+    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name,
                                dtypeName(view.dtype), dimsText(view.dims), dtypeName(target.dtype()),
                                dimsText(target.dims())));
   if (view.dtype == DType::kString)
@@ -151,7 +152,7 @@ bool Executor::writtenMemory(int instruction, std::vector<std::span<std::byte>>&
   if (plan_.instructions[at(instruction)].view) return true;
   if (plan_.instructions[at(instruction)].dynamic) return false;
   const Bound& bound = instructions_[at(instruction)];
-  for (const TensorView& output : bound.outputs) {
+  for (const TensorView& output : bound.outputs()) {
     if (!output.present()) continue;
     if (output.dtype == DType::kString) return false;
     memory.emplace_back(static_cast<std::byte*>(output.data), output.data ? output.bytes() : 0);

@@ -27,32 +27,31 @@ class EditLog {
   static constexpr std::size_t kBlock = 1024;  // edits that copies share or hold alone
 
   void push_back(const Edit& edit) {
-    tail_.push_back(edit);
+    tail_.push_back(Held(edit));
     if (tail_.size() < kBlock) return;
-    full_.push_back(std::make_shared<const std::vector<Edit>>(std::move(tail_)));
+    full_.push_back(std::make_shared<const std::vector<Held>>(std::move(tail_)));
     tail_.clear();
   }
 
   std::size_t size() const { return full_.size() * kBlock + tail_.size(); }
   bool empty() const { return size() == 0; }
-  const Edit& operator[](std::size_t i) const {
-    return i / kBlock < full_.size() ? (*full_[i / kBlock])[i % kBlock] : tail_[i % kBlock];
+  Edit operator[](std::size_t i) const {
+    return (i / kBlock < full_.size() ? (*full_[i / kBlock])[i % kBlock] : tail_[i % kBlock]).edit();
   }
-  const Edit& back() const { return (*this)[size() - 1]; }
+  Edit back() const { return (*this)[size() - 1]; }
 
   // Forwards only.
   class Iterator {
    public:
-    using iterator_category = std::forward_iterator_tag;
+    using iterator_category = std::input_iterator_tag;
     using value_type = Edit;
     using difference_type = std::ptrdiff_t;
-    using pointer = const Edit*;
-    using reference = const Edit&;
+    using pointer = void;
+    using reference = Edit;
 
     Iterator() = default;
     Iterator(const EditLog* log, std::size_t at) : log_(log), at_(at) {}
-    reference operator*() const { return (*log_)[at_]; }
-    pointer operator->() const { return &(*log_)[at_]; }
+    Edit operator*() const { return (*log_)[at_]; }
     Iterator& operator++() {
       ++at_;
       return *this;
@@ -68,8 +67,23 @@ class EditLog {
   Iterator end() const { return {this, size()}; }
 
  private:
-  std::vector<std::shared_ptr<const std::vector<Edit>>> full_;  // of kBlock edits each, shared with copies
-  std::vector<Edit> tail_;
+  // An edit in twelve bytes: it has a node, or two values.
+  struct Held {
+    explicit Held(const Edit& edit)
+        : pass(edit.pass),
+          first(edit.kind == Edit::Kind::kReplaceUses ? edit.from.index : edit.node.index),
+          second(edit.kind == Edit::Kind::kReplaceUses ? edit.to.index : kNoValue - static_cast<std::int32_t>(edit.kind)) {}
+    Edit edit() const {
+      if (second > kNoValue) return {Edit::Kind::kReplaceUses, {}, {first}, {second}, pass};
+      return {static_cast<Edit::Kind>(kNoValue - second), {first}, {}, {}, pass};
+    }
+    static constexpr std::int32_t kNoValue = -2;  // and below: the kind; ids begin at -1
+    InternedText pass;
+    std::int32_t first, second;
+  };
+
+  std::vector<std::shared_ptr<const std::vector<Held>>> full_;  // of kBlock edits each, shared with copies
+  std::vector<Held> tail_;
 };
 
 }  // namespace stepscope

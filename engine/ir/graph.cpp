@@ -22,24 +22,17 @@ std::string ValueType::text() const {
   return text;
 }
 
-std::string Node::label() const { return (domain.empty() ? op : domain + "." + op) + " '" + name + "'"; }
+std::string Node::label() const { return (domain.empty() ? op.str() : domain + "." + op) + " '" + name + "'"; }
 
-Node& Graph::mutableNode(NodeId id) {
-  std::shared_ptr<Node>& node = nodes_.edit(static_cast<std::size_t>(id.index));
-  if (node.use_count() > 1) node = std::make_shared<Node>(*node);
-  return *node;
-}
+Node& Graph::mutableNode(NodeId id) { return nodes_.edit(static_cast<std::size_t>(id.index)).edit(); }
 
-Value& Graph::mutableValue(ValueId id) {
-  std::shared_ptr<Value>& value = values_.edit(static_cast<std::size_t>(id.index));
-  if (value.use_count() > 1) value = std::make_shared<Value>(*value);
-  return *value;
-}
+Value& Graph::mutableValue(ValueId id) { return values_.edit(static_cast<std::size_t>(id.index)).edit(); }
 
 std::size_t Graph::sharedWith(const Graph& other) const {
   std::size_t shared = 0;
-  for (std::size_t i = 0; i < std::min(nodes_.size(), other.nodes_.size()); ++i) shared += nodes_[i] == other.nodes_[i];
-  for (std::size_t i = 0; i < std::min(values_.size(), other.values_.size()); ++i) shared += values_[i] == other.values_[i];
+  for (std::size_t i = 0; i < std::min(nodes_.size(), other.nodes_.size()); ++i) shared += nodes_[i].isSame(other.nodes_[i]);
+  for (std::size_t i = 0; i < std::min(values_.size(), other.values_.size()); ++i)
+    shared += values_[i].isSame(other.values_[i]);
   return shared;
 }
 
@@ -78,13 +71,13 @@ std::string Graph::uniqueName(std::string wish, bool isValue) {
 
 ValueId Graph::addValue(std::string name, ValueType type, ValueRole role) {
   const ValueId id{static_cast<std::int32_t>(values_.size())};
-  auto value = std::make_shared<Value>();
-  value->id = id;
-  value->name = uniqueName(std::move(name), true);
-  value->type = std::move(type);
-  value->role = role;
-  valueNames_.insert(value->name, id.index);
-  values_.push_back(std::move(value));
+  Value value;
+  value.id = id;
+  value.name = uniqueName(std::move(name), true);
+  value.type = std::move(type);
+  value.role = role;
+  valueNames_.insert(value.name, id.index);
+  values_.push_back(CopyOnWrite(std::move(value)));
   return id;
 }
 
@@ -98,28 +91,29 @@ ValueId Graph::addConstant(std::string name, Tensor data) {
 NodeId Graph::addNode(std::string name, std::string domain, std::string op, std::vector<ValueId> inputs,
                       std::vector<std::string> outputNames, Attributes attrs) {
   const NodeId id{static_cast<std::int32_t>(nodes_.size())};
-  auto node = std::make_shared<Node>();
-  node->id = id;
-  node->name = uniqueName(name.empty() ? op : std::move(name), false);
-  node->domain = std::move(domain);
-  node->op = std::move(op);
-  node->inputs = std::move(inputs);
-  node->attrs = std::move(attrs);
-  node->provenance.pass = pass_;
-  nodeNames_.insert(node->name, id.index);
-  node->outputs.reserve(outputNames.size());
+  Node node;
+  node.id = id;
+  node.name = uniqueName(name.empty() ? op : std::move(name), false);
+  node.domain = domain;
+  node.op = op;
+  node.inputs = inputs;
+  node.attrs = std::move(attrs);
+  node.attrs.shareEqual();
+  node.provenance.pass = pass_;
+  nodeNames_.insert(node.name, id.index);
+  node.outputs.reserve(outputNames.size());
   for (std::size_t i = 0; i < outputNames.size(); ++i) {
     if (outputNames[i].empty()) {
-      node->outputs.push_back({});
+      node.outputs.push_back({});
       continue;
     }
     const ValueId out = addValue(std::move(outputNames[i]), {}, ValueRole::kNodeOutput);
     Value& made = mutableValue(out);
     made.producer = made.madeBy = id;
     made.outputIndex = made.madeAs = static_cast<int>(i);
-    node->outputs.push_back(out);
+    node.outputs.push_back(out);
   }
-  nodes_.push_back(std::move(node));
+  nodes_.push_back(CopyOnWrite(std::move(node)));
   mutableOrder().push_back(id);
   edits_.push_back({Edit::Kind::kAddNode, id, {}, {}, pass_});
   return id;
@@ -142,6 +136,10 @@ void Graph::moveOutput(ValueId id, NodeId to, std::size_t index) {
     mutableNode(from).outputs[static_cast<std::size_t>(value(id).outputIndex)] = {};
     if (from != to) logChange(from);
   }
+  inheritOutput(id, to, index);
+}
+
+void Graph::inheritOutput(ValueId id, NodeId to, std::size_t index) {
   Node& node = mutableNode(to);
   if (node.outputs.size() <= index) node.outputs.resize(index + 1);
   SS_CHECK(!node.outputs[index].valid());
@@ -177,7 +175,7 @@ void Graph::removeValue(ValueId id) {
   if (!alive(id)) return;
   const Value& gone = value(id);
   if (gone.producer) {
-    std::vector<ValueId>& outputs = mutableNode(gone.producer).outputs;
+    Few<ValueId>& outputs = mutableNode(gone.producer).outputs;
     const auto place = static_cast<std::size_t>(gone.outputIndex);
     if (place < outputs.size() && outputs[place] == id) {
       outputs[place] = {};
@@ -191,7 +189,7 @@ void Graph::removeValue(ValueId id) {
 void Graph::kill(NodeId id) {
   addTo(goneNodes_, id.index);
   for (const ValueId out : node(id).outputs)
-    if (out) addTo(goneValues_, out.index);
+    if (out && value(out).producer == id) addTo(goneValues_, out.index);
   edits_.push_back({Edit::Kind::kRemoveNode, id, {}, {}, pass_});
 }
 
@@ -287,12 +285,11 @@ void Graph::markImported() {
 void Graph::recordBirths() {
   if (!births_ || births_->ops.size() == nodes_.size()) return;
   auto births = std::make_shared<Births>(*births_);
-  births->ops.reserve(nodes_.size());
-  births->first.reserve(nodes_.size() + 1);
   for (std::size_t i = births->ops.size(); i < nodes_.size(); ++i) {
     const Node& node = this->node({static_cast<std::int32_t>(i)});
-    births->ops.push_back(alive(node.id) ? InternedText(node.op) : InternedText());
-    if (alive(node.id)) births->inputs.insert(births->inputs.end(), node.inputs.begin(), node.inputs.end());
+    births->ops.push_back(alive(node.id) ? node.op : InternedText());
+    if (alive(node.id))
+      for (const ValueId input : node.inputs) births->inputs.push_back(input);
     births->first.push_back(static_cast<std::uint32_t>(births->inputs.size()));
   }
   births_ = std::move(births);

@@ -23,14 +23,19 @@
 
 #include "engine/ir/dim.h"
 #include "engine/ir/edit_log.h"
+#include "engine/ir/few.h"
 #include "engine/ir/ids.h"
+#include "engine/ir/interned_text.h"
 #include "engine/ir/name_table.h"
 #include "engine/ir/provenance.h"
 #include "engine/ir/rare.h"
 #include "engine/ir/shared_blocks.h"
+#include "engine/ir/shared_shape.h"
+#include "engine/ir/shared_text.h"
 #include "engine/ir/shared_vector.h"
 #include "engine/ir/use_table.h"
 #include "kernels/attributes.h"
+#include "kernels/copy_on_write.h"
 #include "kernels/layout.h"
 #include "kernels/status.h"
 
@@ -48,7 +53,7 @@ enum class ValueKind : std::uint8_t { kTensor, kSequence, kOptional };
 struct ValueType {
   ValueKind kind = ValueKind::kTensor;
   DType dtype = DType::kUndefined;
-  std::optional<Shape> shape;
+  SharedShape shape;
   bool optionalOfSequence = false;
   std::string text() const;  // "float32[batch, 8]", "float32[?]" for unknown rank
   friend bool operator==(const ValueType&, const ValueType&) = default;
@@ -66,7 +71,7 @@ struct Value {
   ValueId id;
   ValueRole role = ValueRole::kNodeOutput;
   Layout layout = Layout::kPlain;  // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
-  std::string name;
+  SharedText name;
   ValueType type;
   NodeId producer;      // for kNodeOutput
   int outputIndex = 0;  // which output of the producer
@@ -85,19 +90,19 @@ struct Predicate {
 struct Node {
   NodeId id;
   int sinceVersion = 0;  // opset version that the node is written in (after `raise_opset`: kInternalOpset)
-  std::string name;
-  std::string domain;  // "" = ai.onnx
-  std::string op;
-  std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;  // invalid id = an omitted optional output
+  SharedText name;
+  InternedText domain;  // "" = ai.onnx
+  InternedText op;
+  Few<ValueId> inputs;
+  Few<ValueId> outputs;  // invalid id = an omitted optional output
   Attributes attrs;
   Rare<std::map<std::string, std::shared_ptr<const Graph>>> subgraphs;
   // Inside functions: attribute name → name of the function's attribute.
   Rare<std::map<std::string, std::string>> attributeReferences;
-  Phase phase = Phase::kForward;
+  Rare<std::vector<Predicate>> predicates;
   Provenance provenance;
   Origin origin;
-  Rare<std::vector<Predicate>> predicates;
+  Phase phase = Phase::kForward;
 
   ValueId input(std::size_t i) const { return i < inputs.size() ? inputs[i] : ValueId{}; }
   ValueId output(std::size_t i) const { return i < outputs.size() ? outputs[i] : ValueId{}; }
@@ -133,7 +138,7 @@ class Graph {
                  std::vector<std::string> outputNames, Attributes attrs = {});
   ValueId addOutput(NodeId node, std::string name);                     // one more output of an existing node
   ValueId addOutput(NodeId node, std::string name, std::size_t index);  // the absent output `index`
-  void removeNode(NodeId node);                   // its outputs die with it; they must have no live uses
+  void removeNode(NodeId node);                   // the outputs that it makes die with it; they must have no live uses
   void removeValue(ValueId value);                // no node makes or reads it any more; its producer's output becomes absent
   void replaceAllUses(ValueId from, ValueId to);  // in node inputs, predicates, graph outputs and state updates
   // The same for many at once (one walk); chains a → b → c are followed.
@@ -143,6 +148,8 @@ class Graph {
   // The value, which keeps id and name, is from here on output `index` of `to`, which has none there; the output of the node
   // that made it becomes absent. The caller keeps the order.
   void moveOutput(ValueId value, NodeId to, std::size_t index);
+  // The same where the caller removes the node that made it next: that one is left as it was, and may be shared.
+  void inheritOutput(ValueId value, NodeId to, std::size_t index);
   // Each of two values is from here on made where the other was.
   void swapOutputs(ValueId a, ValueId b);
   // Gives a value another name (made unique); the name it had becomes free.
@@ -203,10 +210,10 @@ class Graph {
 
   std::vector<NodeId>& mutableOrder();
 
-  SharedBlocks<std::shared_ptr<Node>> nodes_;    // shared with copies of the graph until changed
-  SharedBlocks<std::shared_ptr<Value>> values_;  // likewise
-  std::shared_ptr<std::vector<NodeId>> order_;   // likewise; null: empty
-  std::vector<bool> goneNodes_, goneValues_;     // by id; what is behind the end is alive
+  SharedBlocks<CopyOnWrite<Node>> nodes_;       // shared with copies of the graph until changed
+  SharedBlocks<CopyOnWrite<Value>> values_;     // likewise
+  std::shared_ptr<std::vector<NodeId>> order_;  // likewise; null: empty
+  std::vector<bool> goneNodes_, goneValues_;    // by id; what is behind the end is alive
   std::vector<ValueId> inputs_, outputs_;
   NameTable nodeNames_, valueNames_;
   SuffixTable suffixes_;

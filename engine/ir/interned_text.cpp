@@ -1,6 +1,8 @@
 #include "engine/ir/interned_text.h"
 
-#include <deque>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -9,10 +11,31 @@
 namespace stepscope {
 namespace {
 
+// Blocks twice as long as the one before, which stay where they are: reading takes no lock.
 struct Table {
-  std::shared_mutex mutex;
-  std::deque<std::string> texts{std::string()};  // a deque: views stay valid while it grows
+  static constexpr int kFirstBits = 10;
+
+  std::shared_mutex mutex;  // of all but reading
+  std::array<std::atomic<std::string*>, 32 - kFirstBits + 1> blocks{};
   std::unordered_map<std::string_view, std::uint32_t> numbers{{std::string_view(), 0}};
+
+  std::string& at(std::uint32_t index) {
+    const int block = std::bit_width(index >> kFirstBits);
+    const std::uint32_t first = block == 0 ? 0 : std::uint32_t{1} << (block + kFirstBits - 1);
+    return blocks[static_cast<std::size_t>(block)].load(std::memory_order_acquire)[index - first];
+  }
+  std::uint32_t add(std::string_view text) {
+    const auto index = static_cast<std::uint32_t>(numbers.size());
+    const int block = std::bit_width(index >> kFirstBits);
+    std::atomic<std::string*>& texts = blocks[static_cast<std::size_t>(block)];
+    if (!texts.load(std::memory_order_relaxed))
+      texts.store(new std::string[std::size_t{1} << (block == 0 ? kFirstBits : block + kFirstBits - 1)],
+                  std::memory_order_release);
+    std::string& held = at(index);
+    held = text;
+    numbers.emplace(held, index);
+    return index;
+  }
 };
 
 Table& table() {
@@ -37,15 +60,11 @@ InternedText::InternedText(std::string_view text) {
     index_ = it->second;
     return;
   }
-  index_ = static_cast<std::uint32_t>(all.texts.size());
-  all.texts.emplace_back(text);
-  all.numbers.emplace(all.texts.back(), index_);
+  index_ = all.add(text);
 }
 
 std::string_view InternedText::view() const {
-  Table& all = table();
-  const std::shared_lock lock(all.mutex);
-  return all.texts[index_];
+  return index_ == 0 ? std::string_view() : std::string_view(table().at(index_));
 }
 
 }  // namespace stepscope

@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "engine/ir/few.h"
 #include "engine/ir/ids.h"
 #include "engine/ir/interned_text.h"
+#include "engine/ir/shared_blocks.h"
 
 namespace stepscope {
 
@@ -33,13 +34,13 @@ struct Origin {
 struct Births {
   std::size_t importedNodes = 0, importedValues = 0;  // ids below these are the imported ones
   std::size_t importedEdits = 0;                      // of the edit log: what came after the import begins here
-  std::vector<InternedText> ops;                      // by node; empty for one that had been removed before
-  std::vector<std::uint32_t> first;                   // by node, and one more: where its inputs begin
-  std::vector<ValueId> inputs;
+  SharedBlocks<InternedText, 1024> ops;               // by node; empty for one that had been removed before
+  SharedBlocks<std::uint32_t, 1024> first;            // by node, and one more: where its inputs begin
+  SharedBlocks<ValueId, 1024> inputs;
 };
 
 struct Provenance {
-  std::vector<NodeId> sources;      // the node or nodes it was made from; empty for an imported node
+  Few<NodeId> sources;              // the node or nodes it was made from; empty for an imported node
   InternedText pass;                // the pass that made it ("import", "inline", "gradient", "optimizer", …)
   NodeId imported;                  // the imported node at the root of the lineage: key of random numbers
   NodeId forward;                   // for backward and recomputed nodes: the forward node they belong to

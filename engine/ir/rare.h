@@ -2,40 +2,32 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <utility>
+
+#include "kernels/copy_on_write.h"
 
 namespace stepscope {
 
-// T is a container. Read as an empty one while nothing was put into it; copies are deep.
+// T is a container. Read as an empty one while nothing was put into it; copies share it until one of them is changed.
 template <typename T>
 class Rare {
  public:
   Rare() = default;
   Rare(T contents) { *this = std::move(contents); }  // NOLINT: implicit, as a T is given where one is expected
-  Rare(const Rare& other) : held_(other.held_ ? std::make_unique<T>(*other.held_) : nullptr) {}
-  Rare(Rare&&) noexcept = default;
-  Rare& operator=(const Rare& other) {
-    if (this != &other) held_ = other.held_ ? std::make_unique<T>(*other.held_) : nullptr;
-    return *this;
-  }
-  Rare& operator=(Rare&&) noexcept = default;
   Rare& operator=(T contents) {
-    held_ = contents.empty() ? nullptr : std::make_unique<T>(std::move(contents));
+    if (contents.empty())
+      held_.clear();
+    else
+      held_ = CopyOnWrite<T>(std::move(contents));
     return *this;
   }
 
-  const T& get() const {
-    static const T none;
-    return held_ ? *held_ : none;
-  }
+  const T& get() const { return *held_; }
   operator const T&() const { return get(); }  // NOLINT: implicit, it is read as a T
-  T& edit() {
-    if (!held_) held_ = std::make_unique<T>();
-    return *held_;
-  }
-  void clear() { held_ = nullptr; }
-  friend bool operator==(const Rare& a, const Rare& b) { return a.get() == b.get(); }
+  // Of this copy alone. Good until this is copied or assigned.
+  T& edit() { return held_.edit(); }
+  void clear() { held_.clear(); }
+  friend bool operator==(const Rare& a, const Rare& b) { return a.held_.isSame(b.held_) || a.get() == b.get(); }
 
   bool empty() const { return get().empty(); }
   auto size() const { return get().size(); }
@@ -56,7 +48,7 @@ class Rare {
   }
 
  private:
-  std::unique_ptr<T> held_;
+  CopyOnWrite<T> held_;
 };
 
 }  // namespace stepscope

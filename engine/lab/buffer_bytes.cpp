@@ -24,7 +24,7 @@ void giveBackPages(std::span<std::byte> memory) {
 
 Result<std::vector<std::int64_t>> bufferBytes(SideStep& side, const Batch& batch) {
   const Executor& executor = side.stepper().executor();
-  const std::vector<Buffer>& buffers = executor.plan().buffers;
+  const SharedBlocks<Buffer>& buffers = executor.plan().buffers;
   std::vector<std::int64_t> bytes(buffers.size(), -1);
   std::multimap<int, int> begin, end;
   for (std::size_t b = 0; b < buffers.size(); ++b) {

@@ -324,7 +324,7 @@ Result<Ledger> ledgerOf(const LedgerSubject& subject) {
       const Node& node = subject.graph->node(instruction.node);
       line.op = instruction.kind == InstructionKind::kCopy     ? "Copy"
                 : instruction.kind == InstructionKind::kCommit ? "Commit"
-                                                               : node.op;
+                                                               : node.op.str();
       line.module = node.provenance.modulePath.view();
       line.source = sourceOf(node.provenance);
     }

@@ -32,7 +32,7 @@ bool sameBuffer(const Variant& of, const Buffer& a, const Variant& other, const 
   if (a.home != b.home || a.bytes != b.bytes || a.first != b.first || a.last != b.last || a.shares != b.shares ||
       a.layout != b.layout || a.space != b.space)
     return false;
-  if (a.home == Home::kState || a.home == Home::kInput) return a.name() == b.name();
+  if (a.home == Home::kState || a.home == Home::kInput) return a.name == b.name;
   if (a.home != Home::kConstant || !a.value || !b.value) return true;
   const auto &x = of.graph.value(a.value).data, &y = other.graph.value(b.value).data;
   return x && y ? sameContents(*x, *y) : x == y;

@@ -73,7 +73,7 @@ Result<std::shared_ptr<const Graph>> rebindSubgraph(const Graph& source, const B
     std::vector<ValueId> inputs;
     for (const ValueId input : node.inputs) inputs.push_back(mapped(input));
     std::vector<std::string> outputs;
-    for (const ValueId output : node.outputs) outputs.push_back(output ? source.value(output).name : "");
+    for (const ValueId output : node.outputs) outputs.push_back(output ? source.value(output).name.str() : "");
     const NodeId made = copy->addNode(node.name, node.domain, node.op, std::move(inputs), outputs, node.attrs);
     Node& fresh = copy->mutableNode(made);
     fresh.sinceVersion = node.sinceVersion;
@@ -218,7 +218,7 @@ class Inliner {
 
   static void nameIn(const Graph& graph, Binding& binding, const Graph& body, ValueId id, const std::vector<ValueId>& ids) {
     const ValueId outside = ids[static_cast<std::size_t>(id.index)];
-    binding.names[body.value(id).name] = outside ? graph.value(outside).name : "";
+    binding.names[body.value(id).name] = outside ? graph.value(outside).name.view() : "";
   }
 
   static void fillProvenance(Graph& graph, NodeId made, NodeId callId, const Provenance& inBody) {

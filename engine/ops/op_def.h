@@ -76,7 +76,7 @@ struct Traffic {
   std::uint32_t picked = 0;  // inputs of which it reads as much as output 0 has (Gather, Slice …)
   // Output 0 is input `base`, changed in as many elements as input `updates` has (ScatterND …), once it takes over the
   // memory of the base. -1: no such inputs.
-  int base = -1, updates = -1;
+  std::int8_t base = -1, updates = -1;
   bool moves = false;  // copies elements or makes indices: no arithmetic to count
 };
 

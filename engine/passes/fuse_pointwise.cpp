@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <unordered_map>
 
 #include "engine/ops/op_registry.h"
 #include "engine/passes/closing_sum.h"
@@ -195,7 +198,7 @@ class Fuser : RewriteWalk {
       for (const float constant : member.steps.constants) {
         if (std::ranges::any_of(constants, [&](const auto& known) { return known.first == constant; })) continue;
         constants.emplace_back(constant, inputs.size());
-        inputs.push_back(graph_.addConstant("step", Tensor::scalar(DType::kF32, static_cast<double>(constant))));
+        inputs.push_back(constantOf(constant));
       }
     PointwiseProgram program{inputs.size(), {}};
     std::vector<std::pair<ValueId, std::size_t>> results;
@@ -237,6 +240,7 @@ class Fuser : RewriteWalk {
       attributes.set("shape", dimsOf(graph_.node(group.sink).output(0)));
       if (group.sum->mean) attributes.set("mean", std::int64_t{1});
     }
+    attributes.shareEqual();
     Node& sink = graph_.mutableNode(group.sink);
     sink.domain = kInternalDomain;
     sink.op = group.sum ? "PointwiseSum" : "Pointwise";
@@ -248,7 +252,15 @@ class Fuser : RewriteWalk {
     context_.match();
   }
 
+  // One for all chains.
+  ValueId constantOf(float number) {
+    ValueId& made = constants_[std::bit_cast<std::uint32_t>(number)];
+    if (!made) made = graph_.addConstant("step", Tensor::scalar(DType::kF32, static_cast<double>(number)));
+    return made;
+  }
+
   std::vector<bool> grouped_, missed_;
+  std::unordered_map<std::uint32_t, ValueId> constants_;  // by their bits
   std::vector<NodeId> gone_;
   bool convolves_ = false;
 };

@@ -74,7 +74,7 @@ Status join(Graph& graph, const Group& group, const Cancel& cancel) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     SS_TRY(cancel.check("group_updates"));
     for (std::size_t o = 0; o < results; ++o)
-      if (const ValueId output = graph.node(group.members[i]).output(o)) graph.moveOutput(output, made, i * results + o);
+      if (const ValueId output = graph.node(group.members[i]).output(o)) graph.inheritOutput(output, made, i * results + o);
   }
   Node& node = graph.mutableNode(made);
   node.outputs.resize(group.members.size() * results);

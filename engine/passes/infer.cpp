@@ -11,6 +11,15 @@
 namespace stepscope {
 namespace {
 
+// `resolve` of each of its dims; the same memory where that changes none.
+template <typename Resolve>
+SharedShape resolved(const SharedShape& shape, Resolve&& resolve) {
+  if (!shape) return shape;
+  Shape dims = *shape;
+  for (Dim& dim : dims) dim = resolve(dim);
+  return dims == *shape ? shape : SharedShape(std::move(dims));
+}
+
 constexpr std::size_t kMaxContents = 1024;
 
 // Fresh symbols contain a '#': no exporter writes one into a dim_param, so named symbols win over them.
@@ -37,8 +46,7 @@ class InferShapeContext final : public ShapeContext {
   }
   void setOutputType(std::size_t i, ValueType type) override {
     if (const ValueId id = node().output(i)) {
-      if (type.shape)
-        for (Dim& dim : *type.shape) dim = inference_.resolve(dim);
+      type.shape = resolved(type.shape, [&](const Dim& dim) { return inference_.resolve(dim); });
       inference_.setType(id, std::move(type));
     }
   }
@@ -150,7 +158,7 @@ void Inference::applySubstitutions() {
       if (!out) continue;
       ValueType type = graph_->value(out).type;
       if (!type.shape) continue;
-      for (Dim& dim : *type.shape) dim = resolve(dim);
+      type.shape = resolved(type.shape, [&](const Dim& dim) { return resolve(dim); });
       setType(out, std::move(type));
     }
 }
@@ -170,7 +178,7 @@ void Inference::applyDeclared(const Node& node) {
         const auto symbol = (*type.shape)[i].asSymbol();
         if (symbol && isFresh(*symbol)) unify((*type.shape)[i], declared[i]);
       }
-      for (Dim& dim : *type.shape) dim = resolve(dim);
+      type.shape = resolved(type.shape, [&](const Dim& dim) { return resolve(dim); });
     }
     setType(out, std::move(type));
   }

@@ -65,7 +65,7 @@ class Counting {
     const Provenance& from = node.provenance;
     if (from.sources.size() != 1 || from.pass != kPredicateLoopsPass || !isLoop(from.sources.front())) return;
     const std::size_t dot = node.name.rfind('.');
-    if (dot == std::string::npos || node.name.find_first_not_of("0123456789", dot + 1) != std::string::npos) return;
+    if (dot == std::string::npos || node.name.view().find_first_not_of("0123456789", dot + 1) != std::string::npos) return;
     ++copies_[from.sources.front()][std::string_view(node.name).substr(0, dot)];
   }
 
@@ -75,7 +75,7 @@ class Counting {
     if (facts_.integers(value.id)) return;  // folded away
     std::int64_t bytes = static_cast<std::int64_t>(dtypeSize(value.type.dtype));
     bool partly = !value.type.shape;
-    for (const Dim& extent : value.type.shape.value_or(Shape{})) {
+    for (const Dim& extent : value.type.shape.get().value_or(Shape{})) {
       partly |= !extent.known();
       if (extent.known() && __builtin_mul_overflow(bytes, extent.value(), &bytes)) bytes = INT64_MAX;
     }

@@ -149,7 +149,7 @@ class Lowering {
       std::vector<ValueId> inputs;
       for (const ValueId in : source.inputs) inputs.push_back(mapped(in));
       std::vector<std::string> outputs;
-      for (const ValueId out : source.outputs) outputs.push_back(out ? branch.value(out).name : "");
+      for (const ValueId out : source.outputs) outputs.push_back(out ? branch.value(out).name.str() : "");
       const NodeId copy =
           graph_.addNode(source.name, source.domain, source.op, std::move(inputs), std::move(outputs), source.attrs);
       Node& node = graph_.mutableNode(copy);

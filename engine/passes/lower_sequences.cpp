@@ -123,7 +123,7 @@ class Lowering {
   }
 
   Status lower() {
-    const std::string op = node().domain.empty() ? node().op : "";
+    const std::string op = node().domain.empty() ? node().op.str() : "";
     if (op == "SplitToSequence") return splitToSequence();
     if (op == "SequenceEmpty") return build({{}, false, true});
     if (op == "SequenceConstruct") return build({node().inputs, false, true});

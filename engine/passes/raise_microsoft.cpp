@@ -94,7 +94,7 @@ class Raiser : AttentionRaiser {
     const ValueId z = node().input(3);
     const std::vector<float> numbers = node().attrs.reals("activation_params");
     eraseAttribute("activation_params");
-    std::vector<ValueId>& inputs = graph_.mutableNode(node_).inputs;
+    Few<ValueId>& inputs = graph_.mutableNode(node_).inputs;
     inputs.resize(std::min<std::size_t>(inputs.size(), 3));
     SS_TRY(activation(numbers));
     if (z) behind("Add", {z});

@@ -76,7 +76,7 @@ class Rules {
   bool ranked(ValueId id) const { return id && graph_.value(id).type.shape.has_value(); }
   std::size_t rank(ValueId id) const { return shape(id).size(); }
   Shape::const_iterator begin(ValueId id) const { return shape(id).begin(); }
-  const std::string& name(ValueId id) const { return graph_.value(id).name; }
+  std::string_view name(ValueId id) const { return graph_.value(id).name; }
   bool isDropout() const { return isOp(node_, "Dropout"); }
   bool isNormalised() const {
     return isOp(node_, "LayerNormalization") || isOp(node_, "RMSNormalization") || isOp(node_, "Softmax") ||

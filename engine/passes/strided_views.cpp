@@ -96,7 +96,7 @@ class Viewer : RewriteWalk {
     const auto& shape = graph_.value(id).type.shape;
     return shape ? knownDims(*shape) : std::nullopt;
   }
-  const std::string& nameOf(ValueId id) const { return graph_.value(id).name; }
+  std::string_view nameOf(ValueId id) const { return graph_.value(id).name; }
 
   // What the results of a Slice, Split or Transpose are of what `of` is a view of; empty where that is not known.
   std::vector<StridedView> viewsOf(const Node& node, const StridedView& of) const {

@@ -77,8 +77,8 @@ std::vector<Access> accessesOf(const ExecutionPlan& plan) {
 bool sameBytes(const ExecutionPlan& plan, int a, int b) {
   const Buffer &x = plan.buffers[at(a)], &y = plan.buffers[at(b)];
   if (plan.root(a) == plan.root(b)) return true;
-  return x.home == Home::kArena && y.home == Home::kArena && x.space == y.space && x.offset < y.offset + y.bytes &&
-         y.offset < x.offset + x.bytes;
+  return x.home == Home::kArena && y.home == Home::kArena && x.space == y.space &&
+         plan.offsets[at(a)] < plan.offsets[at(b)] + y.bytes && plan.offsets[at(b)] < plan.offsets[at(a)] + x.bytes;
 }
 
 // Of the instruction, and of whoever made what it reads: Select does not read the branch that did not run.
@@ -118,8 +118,8 @@ std::vector<std::string> checkStreams(const ExecutionPlan& plan, const Graph& gr
           fmt::format("instruction {} ({}) {} '{}' and instruction {} ({}) {} '{}' in the same bytes; expected an event "
                       "that orders them",
                       a.instruction, instructionLabel(plan, graph, a.instruction), a.writes ? "writes" : "reads",
-                      plan.buffers[at(a.buffer)].name(), b.instruction, instructionLabel(plan, graph, b.instruction),
-                      b.writes ? "writes" : "reads", plan.buffers[at(b.buffer)].name()));
+                      plan.buffers[at(a.buffer)].name, b.instruction, instructionLabel(plan, graph, b.instruction),
+                      b.writes ? "writes" : "reads", plan.buffers[at(b.buffer)].name));
     }
   return problems;
 }

@@ -54,7 +54,8 @@ void classifyBuffers(ExecutionPlan& plan, const Graph& graph, const OpRegistry& 
       if (node.inputs[i] && op->gradients.has(i)) gradient[at(node.inputs[i])] = true;
   }
   for (const StateUpdate& u : graph.stateUpdates) update[at(u.next)] = true;
-  for (Buffer& buffer : plan.buffers) {
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    Buffer& buffer = plan.buffers.edit(b);
     if (!buffer.value) continue;
     const Value& value = graph.value(buffer.value);
     switch (value.role) {

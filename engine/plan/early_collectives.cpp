@@ -80,7 +80,7 @@ void beginCollectivesEarly(ExecutionPlan& plan, const Graph& graph, const OpRegi
         plan.early.push_back({i, begins});
         for (const int b : instruction.outputs)
           if (b >= 0) {
-            Buffer& result = plan.buffers[owner(b)];
+            Buffer& result = plan.buffers.edit(owner(b));
             result.first = std::min(result.first, begins);
           }
       } else {

@@ -25,7 +25,7 @@ std::vector<Placed> placedIn(const ExecutionPlan& plan, Space space) {
     if (buffer.home != Home::kArena || buffer.shares >= 0 || buffer.first < 0 || buffer.space != space || buffer.bytes == 0)
       continue;
     const std::int64_t bytes = (buffer.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-    placed.push_back({static_cast<int>(b), buffer.first, buffer.last, buffer.offset, buffer.offset + bytes});
+    placed.push_back({static_cast<int>(b), buffer.first, buffer.last, plan.offsets[b], plan.offsets[b] + bytes});
   }
   return placed;
 }
@@ -55,8 +55,8 @@ class Owners {
     const Buffer& owner = plan_.buffers[at(most->second)];
     // Buffers of the two branches of one If may lie on each other while both live.
     std::string text = owner.last < plan_.buffers[at(by.buffer)].first
-                           ? fmt::format("takes the memory of '{}', dead since instruction {}", owner.name(), owner.last)
-                           : fmt::format("shares the memory of '{}', of the other branch of an If", owner.name());
+                           ? fmt::format("takes the memory of '{}', dead since instruction {}", owner.name, owner.last)
+                           : fmt::format("shares the memory of '{}', of the other branch of an If", owner.name);
     if (before.size() > 1) text += fmt::format(", and of {} more", before.size() - 1);
     return text;
   }

@@ -26,7 +26,7 @@ std::vector<NodeId> withEarlyCollectives(const Graph& graph, const OpRegistry& o
   std::size_t next = 0;
   const auto ready = [&](NodeId id) {
     const auto producer = [&](ValueId input) { return input ? graph.value(input).producer : NodeId{}; };
-    const std::vector<ValueId>& inputs = graph.node(id).inputs;
+    const Few<ValueId>& inputs = graph.node(id).inputs;
     return std::ranges::any_of(inputs, [&](ValueId input) { return producer(input).valid(); }) &&
            std::ranges::none_of(inputs, [&](ValueId input) { return missing.contains(producer(input)); });
   };

@@ -212,7 +212,7 @@ void extendLifetimes(ExecutionPlan& plan) {
     const int last = unordered.last(static_cast<int>(i));
     const auto extend = [&](int buffer) {
       if (buffer < 0) return;
-      Buffer& root = plan.buffers[at(plan.root(buffer))];
+      Buffer& root = plan.buffers.edit(at(plan.root(buffer)));
       root.last = std::max(root.last, last);
     };
     for (const int b : instruction.inputs) extend(b);

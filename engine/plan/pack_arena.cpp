@@ -18,13 +18,14 @@ std::int64_t alignedBytes(const Buffer& buffer) {
 // Offsets in the arena of one space; its size.
 std::int64_t pack(ExecutionPlan& plan, const Graph& graph, bool reuse, Space space) {
   std::vector<Block> blocks;
-  std::vector<Buffer*> owners;
-  for (Buffer& buffer : plan.buffers) {
+  std::vector<std::size_t> owners;
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
     if (!ownsArenaMemory(buffer, space)) continue;
     const std::vector<Predicate>* predicates = nullptr;
     if (buffer.value && graph.value(buffer.value).producer)
       predicates = &graph.node(graph.value(buffer.value).producer).predicates.get();
-    owners.push_back(&buffer);
+    owners.push_back(b);
     // Nothing is allocated while commits run: what lives on there does so from the first one.
     blocks.push_back({alignedBytes(buffer), buffer.first, std::min(buffer.last, plan.firstCommit),
                       predicates && !predicates->empty() ? predicates : nullptr, 0});
@@ -38,7 +39,7 @@ std::int64_t pack(ExecutionPlan& plan, const Graph& graph, bool reuse, Space spa
       size += block.bytes;
     }
   }
-  for (std::size_t b = 0; b < blocks.size(); ++b) owners[b]->offset = blocks[b].offset;
+  for (std::size_t b = 0; b < blocks.size(); ++b) plan.offsets[owners[b]] = blocks[b].offset;
   return size;
 }
 
@@ -66,11 +67,12 @@ void measureLiveBytes(ExecutionPlan& plan) {
 void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
   extendLifetimes(plan);
   measureLiveBytes(plan);
+  plan.offsets.assign(plan.buffers.size(), 0);
   plan.arenaBytes = pack(plan, graph, reuse, plan.space);
   plan.hostArenaBytes = plan.space == Space::kHost ? 0 : pack(plan, graph, reuse, Space::kHost);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     if (plan.buffers[b].shares >= 0)
-      plan.buffers[b].offset = plan.buffers[static_cast<std::size_t>(plan.root(static_cast<int>(b)))].offset;
+      plan.offsets[b] = plan.offsets[static_cast<std::size_t>(plan.root(static_cast<int>(b)))];
 }
 
 }  // namespace stepscope

@@ -33,7 +33,7 @@ class Placer {
     plan_.space = device_.facts().space;
     const std::size_t known = plan_.buffers.size();
     twins_.assign(known, -1);
-    for (Buffer& buffer : plan_.buffers) buffer.space = homeSpace(buffer);
+    for (std::size_t b = 0; b < known; ++b) plan_.buffers.edit(b).space = homeSpace(plan_.buffers[b]);
     std::vector<Instruction> old = std::move(plan_.instructions.edit());
     plan_.instructions = {};
     plan_.instructions.edit().reserve(old.size());
@@ -44,7 +44,7 @@ class Placer {
     bringBatchFirst();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
       if (const Instruction& one = plan_.instructions[i]; one.kind == InstructionKind::kKernel)
-        plan_.instructionOfNode[static_cast<std::size_t>(one.node.index)] = static_cast<int>(i);
+        plan_.instructionOfNode.edit()[static_cast<std::size_t>(one.node.index)] = static_cast<int>(i);
   }
 
  private:
@@ -93,7 +93,7 @@ class Placer {
     if (!instruction.predicates.empty())
       for (auto& [buffer, expected] : instruction.predicates.edit()) buffer = in(buffer, Space::kHost, instruction);
     if (op && op->view && !instruction.dynamic && instruction.inputs[0] >= 0 && instruction.outputs[0] >= 0) {
-      plan_.buffers[at(instruction.outputs[0])].space = plan_.buffers[at(instruction.inputs[0])].space;
+      plan_.buffers.edit(at(instruction.outputs[0])).space = plan_.buffers[at(instruction.inputs[0])].space;
       return;
     }
     instruction.onHostReason = reasonForHost(instruction);
@@ -109,7 +109,7 @@ class Placer {
     }
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k) {
       if (instruction.outputs[k] < 0) continue;
-      Buffer& output = plan_.buffers[at(instruction.outputs[k])];
+      Buffer& output = plan_.buffers.edit(at(instruction.outputs[k]));
       if (output.home == Home::kArena) output.space = space;
       spec.outputs[k].space = output.space;
     }

@@ -26,11 +26,11 @@ class Planner {
   Result<ExecutionPlan> make() {
     plan_.anyThreads = options_.anyThreads;
     plan_.deviceRanks = options_.deviceRanks;
-    plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
+    plan_.bufferOfValue = std::vector<int>(graph_.valueCapacity(), -1);
     plan_.instructions = orderedInstructions(graph_, inference_.ops(), options_.overlap);
-    plan_.instructionOfNode.assign(graph_.nodeCapacity(), -1);
+    plan_.instructionOfNode = std::vector<int>(graph_.nodeCapacity(), -1);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
-      plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
+      plan_.instructionOfNode.edit()[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
     for (Instruction& instruction : plan_.instructions.edit()) {
       SS_TRY(wanted());
@@ -55,7 +55,7 @@ class Planner {
     finishLifetimes();
     classifyBuffers(plan_, graph_, inference_.ops(), options_.trained);
     plan_.instructions.edit().shrink_to_fit();
-    plan_.buffers.shrink_to_fit();
+    plan_.refusals.edit().shrink_to_fit();
     return std::move(plan_);
   }
 
@@ -74,12 +74,12 @@ class Planner {
   }
 
   Result<int> bufferFor(ValueId id) {
-    int& index = plan_.bufferOfValue[at(id)];
+    int& index = plan_.bufferOfValue.edit()[at(id)];
     if (index >= 0) return index;
     const Value& value = graph_.value(id);
     Buffer buffer;
     buffer.value = id;
-    buffer.editText().name = value.name;
+    buffer.name = value.name;
     if (value.type.kind != ValueKind::kTensor)
       return unsupported(fmt::format("value '{}': {}; expected a tensor; hint: only sequences of fixed length are planned",
                                      value.name, value.type.text()));
@@ -141,7 +141,7 @@ class Planner {
   void collectUses() {
     const auto touch = [&](int buffer, int instruction) {
       if (buffer < 0) return;
-      Buffer& b = plan_.buffers[at(buffer)];
+      Buffer& b = plan_.buffers.edit(at(buffer));
       if (b.first < 0) b.first = instruction;
       b.last = std::max(b.last, instruction);
     };
@@ -154,7 +154,7 @@ class Planner {
     const int end = static_cast<int>(plan_.instructions.size());
     const auto keep = [&](ValueId id) {
       if (id && plan_.bufferOfValue[at(id)] >= 0) {
-        Buffer& b = plan_.buffers[at(plan_.bufferOfValue[at(id)])];
+        Buffer& b = plan_.buffers.edit(at(plan_.bufferOfValue[at(id)]));
         b.last = end;
         if (b.first < 0) b.first = 0;
       }
@@ -187,7 +187,7 @@ class Planner {
       commit.inputs = {next};
       commit.outputs = {state};
       const int index = static_cast<int>(plan_.instructions.size());
-      Buffer& written = plan_.buffers[at(state)];
+      Buffer& written = plan_.buffers.edit(at(state));
       written.space = plan_.space;
       written.last = index;
       if (written.first < 0) written.first = index;
@@ -197,8 +197,9 @@ class Planner {
     plan_.firstOptimizer = std::min(plan_.firstOptimizer, end);
     plan_.firstBackward = std::min(plan_.firstBackward, plan_.firstOptimizer);
     plan_.firstStateWrite = std::min(plan_.firstStateWrite, end);
-    for (Buffer& buffer : plan_.buffers)  // what is kept is kept until after the commits
-      if (buffer.last == end && buffer.home != Home::kState) buffer.last = static_cast<int>(plan_.instructions.size());
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b)  // what is kept is kept until after the commits
+      if (plan_.buffers[b].last == end && plan_.buffers[b].home != Home::kState)
+        plan_.buffers.edit(b).last = static_cast<int>(plan_.instructions.size());
     return {};
   }
 
@@ -256,7 +257,7 @@ class Planner {
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
       if (plan_.buffers[b].shares < 0) continue;
       const Buffer& member = plan_.buffers[b];
-      Buffer& root = plan_.buffers[at(plan_.root(static_cast<int>(b)))];
+      Buffer& root = plan_.buffers.edit(at(plan_.root(static_cast<int>(b))));
       root.first = std::min(root.first, member.first);
       root.last = std::max(root.last, member.last);
     }

@@ -16,6 +16,7 @@
 
 #include "engine/ir/graph.h"
 #include "engine/ir/rare.h"
+#include "engine/ir/shared_blocks.h"
 #include "engine/ir/shared_vector.h"
 #include "engine/passes/infer.h"
 #include "kernels/device.h"
@@ -54,33 +55,39 @@ enum class Sharing : std::uint8_t {
   kWrittenOver,  // that of `shares`, a state whose next version it is
 };
 
-// What people are told of a buffer; copies of a plan share it.
-struct BufferText {
-  std::string name;
-  std::vector<std::string> refusals;
+// Why a buffer did not take over the memory of an operand of the instruction that writes it.
+struct Refusal {
+  enum class Reason : std::uint8_t {
+    kOff,           // option memory.inplace
+    kBegunToWrite,  // the op reads inputs after that; of none of them in particular
+    kOtherSpace,    // number: its space
+    kOutlives,      // parameter, constant or batch
+    kOtherSize,     // number: its bytes
+    kKept,          // until the end of the step
+    kReadAgain,     // number: by this instruction
+    kSameMemory,    // number: the input that has it too, with other extents
+    kSeenInParts,   // number: the input that reads elements at other places than they are written
+    kOtherBranch,   // of If
+    kStateIsRead,   // the state whose next version it is; number: by this instruction
+  };
+  int buffer = -1, operand = -1;  // of the plan
+  std::int32_t input = 0;         // which one of the instruction
+  Reason reason = Reason::kOff;
+  std::int64_t number = 0;
 };
 
 struct Buffer {
-  ValueId value;  // invalid for a workspace; two buffers have the same one where it is in both spaces
+  SharedText name;  // of the value, or "workspace"
+  ValueId value;    // invalid for a workspace; two buffers have the same one where it is in both spaces
   BufferClass bufferClass = BufferClass::kActivation;
   Home home = Home::kArena;
-  std::int64_t offset = 0;    // bytes into the arena
-  std::int64_t bytes = 0;     // exact; offsets are multiples of kArenaAlignment
+  Sharing sharing = Sharing::kNone;
+  Layout layout = Layout::kPlain;
+  std::int64_t bytes = 0;     // exact
   int first = -1, last = -1;  // instructions that touch it or a buffer that shares it
   int shares = -1;            // buffer whose memory it is (view or in place); -1 = own
   int owner = -1;             // the buffer at the end of the chain of `shares`; -1 = itself
-  Sharing sharing = Sharing::kNone;
-  Layout layout = Layout::kPlain;
   Space space = Space::kHost;
-
-  const std::string& name() const { return text().name; }
-  // Why it did not go in place, one per candidate input.
-  const std::vector<std::string>& refusals() const { return text().refusals; }
-  const BufferText& text() const;
-  BufferText& editText();  // of this copy of the buffer alone
-
- private:
-  std::shared_ptr<BufferText> text_;  // null: empty
 };
 
 enum class InstructionKind : std::uint8_t {
@@ -95,18 +102,18 @@ struct Wait {
 };
 
 struct Instruction {
-  InstructionKind kind = InstructionKind::kKernel;
   NodeId node;  // of a copy: the node that it is made for; of a commit: the one that made the next version
+  InstructionKind kind = InstructionKind::kKernel;
   Phase phase = Phase::kForward;
-  std::vector<int> inputs, outputs;                    // buffers; -1 = absent
-  Rare<std::vector<std::pair<int, bool>>> predicates;  // bool buffers and what they must hold
   bool view = false;                                   // nothing to run
   bool dynamic = false;                                // an operand's extents are known only at run time
   bool updateEntry = false;                            // runs only in micro steps that update
   bool collective = false;                             // talks to other ranks
   bool onHost = false;                                 // runs on the CPU although the plan is for another device
+  StreamId stream = 0;                                 // of the plan's device
+  Few<int> inputs, outputs;                            // buffers; -1 = absent
+  Rare<std::vector<std::pair<int, bool>>> predicates;  // bool buffers and what they must hold
   Rare<std::string> onHostReason;
-  StreamId stream = 0;            // of the plan's device
   Rare<std::vector<Wait>> waits;  // see order_streams.h
   double flops = 0;               // multiply-adds count as two; moving elements counts nothing
   std::int64_t bytesRead = 0, bytesWritten = 0;
@@ -134,14 +141,16 @@ struct ExecutionPlan {
   bool deviceRanks = false;                // collectives that are not on the host are the device's own (PlanOptions)
   bool anyThreads = false;                 // kernels give the same bits for any number of threads
   SharedVector<Instruction> instructions;  // by copies of the plan
-  std::vector<Buffer> buffers;
-  std::vector<int> workspaces;         // by instruction, those behind the end have none: see workspaceOf
-  std::vector<int> bufferOfValue;      // by value id: where it is computed; -1 = none
-  std::vector<int> instructionOfNode;  // by node id; -1 = none
-  std::int64_t arenaBytes = 0;         // in the memory of the device
-  std::int64_t hostArenaBytes = 0;     // on the host, where that is not the device: copies, and values of the CPU
-  std::int64_t lowerBoundBytes = 0;    // largest sum of live arena bytes in this order, each rounded up to the alignment
-  std::int64_t persistentBytes = 0;    // state, constants and batch
+  SharedBlocks<Buffer> buffers;            // likewise; changed through edit()
+  std::vector<std::int64_t> offsets;       // by buffer, bytes into its arena: multiples of kArenaAlignment; see packArena
+  SharedVector<Refusal> refusals;          // by buffer, in the order of its operands
+  std::vector<int> workspaces;             // by instruction, those behind the end have none: see workspaceOf
+  SharedVector<int> bufferOfValue;         // by value id: where it is computed; -1 = none
+  SharedVector<int> instructionOfNode;     // by node id; -1 = none
+  std::int64_t arenaBytes = 0;             // in the memory of the device
+  std::int64_t hostArenaBytes = 0;         // on the host, where that is not the device: copies, and values of the CPU
+  std::int64_t lowerBoundBytes = 0;        // largest sum of live arena bytes in this order, each rounded up to the alignment
+  std::int64_t persistentBytes = 0;        // state, constants and batch
   int peakInstruction = 0;
   std::vector<EarlyCollective> early;         // in their order; both of their numbers rise
   int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none
@@ -184,6 +193,10 @@ struct PlanOptions {
 
 // Whose memory a buffer is, and why: "in place of 'x'", "own memory on the host; laid out as nChw16c".
 std::string decisionText(const ExecutionPlan& plan, int buffer);
+
+// Why a buffer did not go in place, one text per operand that it could have taken over: "input 0 'x': read again by
+// instruction 12 (Mul 'y')".
+std::vector<std::string> refusalTexts(const ExecutionPlan& plan, const Graph& graph, int buffer);
 
 // How people read an instruction: the label of its node, "Copy 'x' to host", "Commit 'x'".
 std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction);

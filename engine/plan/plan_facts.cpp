@@ -71,16 +71,6 @@ std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instru
   return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
 }
 
-const BufferText& Buffer::text() const {
-  static const BufferText none;
-  return text_ ? *text_ : none;
-}
-
-BufferText& Buffer::editText() {
-  if (!text_ || text_.use_count() > 1) text_ = std::make_shared<BufferText>(text());
-  return *text_;
-}
-
 const KernelSpec& Instruction::spec() const {
   static const KernelSpec none;
   return kernel ? *kernel : none;
@@ -89,7 +79,7 @@ const KernelSpec& Instruction::spec() const {
 namespace {
 
 std::string memoryText(const ExecutionPlan& plan, const Buffer& buffer) {
-  const auto shared = [&] { return plan.buffers[at(buffer.shares)].name(); };
+  const auto shared = [&] { return plan.buffers[at(buffer.shares)].name; };
   const bool constant = buffer.home == Home::kConstant;
   switch (buffer.sharing) {
     case Sharing::kView: return fmt::format("view of '{}'", shared());
@@ -111,6 +101,35 @@ std::string memoryText(const ExecutionPlan& plan, const Buffer& buffer) {
   return {};
 }
 
+std::string refusalText(const ExecutionPlan& plan, const Graph& graph, const Refusal& refusal) {
+  using Reason = Refusal::Reason;
+  const auto ofInput = [&](const std::string& why) {
+    return fmt::format("input {} '{}': {}", refusal.input, plan.buffers[at(refusal.operand)].name, why);
+  };
+  const auto instruction = [&] { return plan.instructions[static_cast<std::size_t>(refusal.number)].node; };
+  switch (refusal.reason) {
+    case Reason::kOff: return ofInput("option memory.inplace is off");
+    case Reason::kBegunToWrite:
+      return fmt::format("{} reads inputs after it has begun to write", graph.node(instruction()).op);
+    case Reason::kOtherSpace:
+      return ofInput("it is in the memory of the " + std::string(spaceName(static_cast<Space>(refusal.number))));
+    case Reason::kOutlives: return ofInput("its memory outlives the instruction (parameter, constant or batch)");
+    case Reason::kOtherSize:
+      return ofInput(fmt::format("{} bytes; expected {}", refusal.number, plan.buffers[at(refusal.buffer)].bytes));
+    case Reason::kKept: return ofInput("kept until the end of the step");
+    case Reason::kReadAgain:
+      return ofInput(fmt::format("read again by instruction {} ({})", refusal.number, graph.node(instruction()).label()));
+    case Reason::kSameMemory:
+      return ofInput(fmt::format("input {} is the same memory seen with other extents", refusal.number));
+    case Reason::kSeenInParts:
+      return ofInput(fmt::format("input {} sees elements of it at other places than they are written", refusal.number));
+    case Reason::kOtherBranch: return ofInput("made under another condition of If");
+    case Reason::kStateIsRead:
+      return fmt::format("'{}' is read again by instruction {}", plan.buffers[at(refusal.operand)].name, refusal.number);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string decisionText(const ExecutionPlan& plan, int buffer) {
@@ -119,19 +138,26 @@ std::string decisionText(const ExecutionPlan& plan, int buffer) {
   return one.layout == Layout::kPlain ? text : fmt::format("{}; laid out as {}", text, layoutName(one.layout));
 }
 
+std::vector<std::string> refusalTexts(const ExecutionPlan& plan, const Graph& graph, int buffer) {
+  std::vector<std::string> texts;
+  for (const Refusal& refusal : std::ranges::equal_range(plan.refusals.get(), buffer, {}, &Refusal::buffer))
+    texts.push_back(refusalText(plan, graph, refusal));
+  return texts;
+}
+
 std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction) {
   const Instruction& i = plan.instructions[static_cast<std::size_t>(instruction)];
   if (i.kind == InstructionKind::kKernel) return graph.node(i.node).label();
   const Buffer& to = plan.buffers[static_cast<std::size_t>(i.outputs[0])];
-  if (i.kind == InstructionKind::kCommit) return fmt::format("Commit '{}'", to.name());
-  return fmt::format("Copy '{}' to {}", to.name(), spaceName(to.space));
+  if (i.kind == InstructionKind::kCommit) return fmt::format("Commit '{}'", to.name);
+  return fmt::format("Copy '{}' to {}", to.name, spaceName(to.space));
 }
 
 void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t bytes) {
-  static const Buffer scratch = [] {  // all of them share its text
+  static const Buffer scratch = [] {  // all of them share its name
     Buffer one;
     one.bufferClass = BufferClass::kWorkspace;
-    one.editText().name = "workspace";
+    one.name = "workspace";
     return one;
   }();
   Buffer buffer = scratch;

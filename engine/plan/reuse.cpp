@@ -54,7 +54,8 @@ class Walk {
       there = buffer;
       return;
     }
-    if (b.bytes > 0) cover(b.space == plan_.space ? arena_ : hostArena_, b.offset, b.offset + b.bytes, buffer, i);
+    const std::int64_t offset = plan_.offsets[at(buffer)];
+    if (b.bytes > 0) cover(b.space == plan_.space ? arena_ : hostArena_, offset, offset + b.bytes, buffer, i);
   }
 
   void lose(int contents, int by, int i) {

@@ -1,9 +1,8 @@
 #include "engine/plan/share_memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <string>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,53 +43,57 @@ class Sharer {
     }
     if ((node.phase == Phase::kOptimizer || accumulates(node)) && updateInPlace(i)) return;
     if (instruction.outputs.empty() || instruction.outputs[0] < 0) return;
-    Buffer& out = plan_.buffers[at(instruction.outputs[0])];
+    const Buffer& out = plan_.buffers[at(instruction.outputs[0])];
     if (out.home != Home::kArena) return;
     bool candidate = false;
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
       if (instruction.inputs[k] < 0 || !maskHas(op->inPlaceInputs, k)) continue;
       candidate = true;
-      const std::string refusal = inPlace_ ? refuse(i, k) : "option memory.inplace is off";
-      if (!refusal.empty()) {
-        out.editText().refusals.push_back(
-            fmt::format("input {} '{}': {}", k, plan_.buffers[at(instruction.inputs[k])].name(), refusal));
+      if (const auto why = inPlace_ ? refuse(i, k) : Why{{Reason::kOff, 0}}) {
+        refused(instruction.outputs[0], instruction.inputs[k], k, *why);
         continue;
       }
       makeShared(instruction.outputs[0], instruction.inputs[k], Sharing::kInPlace);
       return;
     }
-    if (!candidate) out.editText().refusals.push_back(fmt::format("{} reads inputs after it has begun to write", node.op));
+    if (!candidate) refused(instruction.outputs[0], -1, 0, {Reason::kBegunToWrite, static_cast<std::int64_t>(i)});
   }
 
  private:
-  // Why output 0 of instruction i cannot take over the memory of input k; empty when it can.
-  std::string refuse(std::size_t i, std::size_t k) const {
+  using Reason = Refusal::Reason;
+  using Why = std::optional<std::pair<Reason, std::int64_t>>;
+
+  void refused(int buffer, int operand, std::size_t input, const std::pair<Reason, std::int64_t>& why) {
+    plan_.refusals.edit().push_back({buffer, operand, static_cast<std::int32_t>(input), why.first, why.second});
+  }
+
+  // Why output 0 of instruction i cannot take over the memory of input k; nothing when it can.
+  Why refuse(std::size_t i, std::size_t k) const {
     const Instruction& instruction = plan_.instructions[i];
     const int input = instruction.inputs[k], root = plan_.root(input);
     const Buffer& out = plan_.buffers[at(instruction.outputs[0])];
     const Buffer& in = plan_.buffers[at(root)];
-    if (in.space != out.space) return "it is in the memory of the " + std::string(spaceName(in.space));
-    if (in.home != Home::kArena) return "its memory outlives the instruction (parameter, constant or batch)";
-    if (plan_.buffers[at(input)].bytes != out.bytes || in.bytes != out.bytes)
-      return fmt::format("{} bytes; expected {}", in.bytes, out.bytes);
+    if (in.space != out.space) return {{Reason::kOtherSpace, static_cast<std::int64_t>(in.space)}};
+    if (in.home != Home::kArena) return {{Reason::kOutlives, 0}};
+    if (plan_.buffers[at(input)].bytes != out.bytes || in.bytes != out.bytes) return {{Reason::kOtherSize, in.bytes}};
     const int last = rootLast_[at(root)];
     if (last > static_cast<int>(i)) {
-      if (last >= static_cast<int>(plan_.instructions.size())) return "kept until the end of the step";
-      return fmt::format("read again by instruction {} ({})", last, graph_.node(plan_.instructions[at(last)].node).label());
+      if (last >= static_cast<int>(plan_.instructions.size())) return {{Reason::kKept, 0}};
+      return {{Reason::kReadAgain, last}};
     }
     for (std::size_t other = 0; other < instruction.inputs.size(); ++other)
       if (other != k && instruction.inputs[other] >= 0 && instruction.inputs[other] != input &&
           plan_.root(instruction.inputs[other]) == root)
-        return fmt::format("input {} is the same memory seen with other extents", other);
+        return {{Reason::kSameMemory, static_cast<std::int64_t>(other)}};
     const KernelSpec& spec = instruction.spec();
     for (std::size_t other = 0; other < instruction.inputs.size(); ++other)
       if (instruction.inputs[other] >= 0 && plan_.root(instruction.inputs[other]) == root &&
           seesView(spec.domain, spec.op, other, spec.attrs))
-        return fmt::format("input {} sees elements of it at other places than they are written", other);
+        return {{Reason::kSeenInParts, static_cast<std::int64_t>(other)}};
     // The memory of a value of one branch of If must not be handed to a node that runs under other conditions.
     const NodeId producer = graph_.value(in.value).producer;
     if (producer && graph_.node(producer).predicates != graph_.node(instruction.node).predicates)
-      return "made under another condition of If";
+      return {{Reason::kOtherBranch, 0}};
     return {};
   }
 
@@ -113,8 +116,7 @@ class Sharer {
       if (readBy_[at(state)] != static_cast<int>(i) && !beside) continue;
       const int last = rootLast_[at(state)];
       if (last > static_cast<int>(i)) {
-        plan_.buffers[at(out)].editText().refusals.push_back(
-            fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name(), last));
+        refused(out, state, 0, {Reason::kStateIsRead, last});
         continue;
       }
       makeShared(out, state, Sharing::kWrittenOver);
@@ -126,7 +128,7 @@ class Sharer {
 
   void makeShared(int buffer, int with, Sharing sharing) {
     const int root = plan_.root(with);
-    Buffer& b = plan_.buffers[at(buffer)];
+    Buffer& b = plan_.buffers.edit(at(buffer));
     rootLast_[at(root)] = std::max(rootLast_[at(root)], b.last);
     b.shares = with;
     b.owner = root;
@@ -148,6 +150,7 @@ class Sharer {
 void shareMemory(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, bool inPlace) {
   Sharer sharer(plan, graph, ops, inPlace);
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) sharer.share(i);
+  std::ranges::stable_sort(plan.refusals.edit(), {}, &Refusal::buffer);
 }
 
 }  // namespace stepscope

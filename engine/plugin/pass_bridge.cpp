@@ -151,15 +151,15 @@ void giveNodeFunctions(Context& x) {
   };
   x.node_name = [](Context* p, ssp_node n) {
     const Node* node = of(p).found(n);
-    return of(p).text(node ? node->name : "");
+    return of(p).text(node ? node->name.str() : "");
   };
   x.node_domain = [](Context* p, ssp_node n) {
     const Node* node = of(p).found(n);
-    return of(p).text(node ? node->domain : "");
+    return of(p).text(node ? node->domain.str() : "");
   };
   x.node_op = [](Context* p, ssp_node n) {
     const Node* node = of(p).found(n);
-    return of(p).text(node ? node->op : "");
+    return of(p).text(node ? node->op.str() : "");
   };
   x.input_count = [](Context* p, ssp_node n) {
     const Node* node = of(p).found(n);
@@ -209,7 +209,7 @@ void giveValueFunctions(Context& x) {
   };
   x.value_name = [](Context* p, ssp_value v) {
     const ValueId id = of(p).value(v);
-    return of(p).text(id ? of(p).graph.value(id).name : "");
+    return of(p).text(id ? of(p).graph.value(id).name.str() : "");
   };
   x.dtype = [](Context* p, ssp_value v) -> std::int32_t {
     const ValueId id = of(p).value(v);

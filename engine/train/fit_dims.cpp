@@ -90,11 +90,13 @@ std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOption
   for (const ValueId id : fed) {
     Value& value = graph.mutableValue(id);
     if (!value.type.shape) continue;
-    for (Dim& dim : *value.type.shape) {
+    Shape shape;
+    for (const Dim& dim : *value.type.shape) {
       const auto extent = dims.extent(value.name, dim);
       if (!extent) return Contradiction{0, extent.error().message, {}, 0};
-      dim = Dim(*extent);
+      shape.push_back(Dim(*extent));
     }
+    value.type.shape = std::move(shape);
   }
   Inference inference(graph, operators);
   bindIntegers(graph, options, extents, inference);

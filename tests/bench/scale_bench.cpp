@@ -1,10 +1,13 @@
 // How phases 1-13 grow with the graph: time per phase and pass, memory, and what the kept stages share.
 //
-//   scale_bench [--blocks N[,N…]] [--most R]     default 900,3600,9100: the last has a step graph of about 100,000 nodes
+//   scale_bench [--blocks N[,N…]] [--most R] [--most-per-node B]     default 900,3600,9100: the last has a step graph of
+//   about 100,000 nodes
 //
 // Memory is what the heap holds at the end of a phase, of the whole process: the graphs of all kept stages, the plan, the
 // kernels, the arena. The imported graph is what it holds after phase `check`: nodes, values, names and weights as they
-// were read, nothing derived. With --most it fails where the former is more than R times the latter.
+// were read, nothing derived. With --most it fails where the former is more than R times the latter, with --most-per-node
+// where it is more than B bytes for each node of the largest graph: what makes the imported graph smaller, too, makes R
+// larger.
 //
 // The model is a chain (chain_model.h), so that what recurses or is quadratic shows. Numbers of a run belong into RESULTS.md
 // with date, machine and command.
@@ -34,7 +37,7 @@ struct Memory {
   std::map<std::string, std::size_t> after;  // by phase
 };
 
-int run(int blocks, double most) {
+int run(int blocks, double most, double mostPerNode) {
   const auto path = std::filesystem::temp_directory_path() / fmt::format("scale_bench.{}.onnx", blocks);
   writeChain(path, blocks);
   Memory memory;
@@ -84,6 +87,11 @@ int run(int blocks, double most) {
     fmt::print(stderr, "heap: {:.2f} times the imported graph; expected at most {}\n", times, most);
     return EXIT_FAILURE;
   }
+  const double perNode = static_cast<double>(memory.largest) / static_cast<double>(nodes);
+  if (mostPerNode > 0 && perNode > mostPerNode) {
+    fmt::print(stderr, "heap: {:.0f} bytes a node of the largest graph; expected at most {}\n", perNode, mostPerNode);
+    return EXIT_FAILURE;
+  }
   const Graph* before = nullptr;
   for (const Stage& stage : (*session)->plans().stages()) {
     const std::size_t all = stage.graph->nodeCapacity() + stage.graph->valueCapacity();
@@ -99,7 +107,7 @@ int run(int blocks, double most) {
 
 int main(int argc, char** argv) {
   std::string list = "900,3600,9100";
-  double most = 0;
+  double most = 0, mostPerNode = 0;
   bool understood = argc % 2 == 1;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
@@ -107,6 +115,8 @@ int main(int argc, char** argv) {
       list = argv[i + 1];
     else if (name == "--most")
       most = std::atof(argv[i + 1]);
+    else if (name == "--most-per-node")
+      mostPerNode = std::atof(argv[i + 1]);
     else
       understood = false;
   }
@@ -114,7 +124,8 @@ int main(int argc, char** argv) {
     const int blocks = std::atoi(list.c_str());
     understood = blocks > 0;
     if (!understood) break;
-    if (const int failed = stepscope::run(blocks, most); failed != 0) return failed;
+    if (const int failed = stepscope::run(blocks, most, mostPerNode); failed != 0) return failed;
   }
-  return understood ? EXIT_SUCCESS : (fmt::print(stderr, "usage: scale_bench [--blocks N[,N…]] [--most R]\n"), 2);
+  return understood ? EXIT_SUCCESS
+                    : (fmt::print(stderr, "usage: scale_bench [--blocks N[,N…]] [--most R] [--most-per-node B]\n"), 2);
 }

@@ -34,6 +34,7 @@ class PointwiseKernel final : public Kernel {
     return {};
   }
   bool mayFail() const override { return false; }
+  bool keepsNothing() const override { return true; }
   std::string implementation() const override { return "vector loop, " + std::to_string(chain_.steps()) + " steps"; }
   Determinism determinism() const override { return Determinism::fixed(); }
 

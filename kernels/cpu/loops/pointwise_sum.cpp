@@ -97,6 +97,7 @@ class PointwiseSumKernel final : public Kernel {
     return {};
   }
   bool mayFail() const override { return false; }
+  bool keepsNothing() const override { return true; }
   std::string implementation() const override {
     return "vector loop, " + std::to_string(chain_.steps()) + " steps and a sum";
   }

@@ -76,6 +76,10 @@ class BodyKernel final : public Kernel {
     }
   }
   bool mayFail() const override { return !kOnlyComputes; }
+  // Numbers and addresses of functions, which a call does not change; memory of its own might be.
+  bool keepsNothing() const override {
+    return std::is_invocable_v<const Body&, const KernelCall&> && std::is_trivially_copyable_v<Body>;
+  }
   std::string implementation() const override { return name_; }
   Determinism determinism() const override { return determinism_; }
 

@@ -63,7 +63,7 @@ Status dropout(const KernelSpec& spec, const KernelCall& call) {
 }
 
 Status biasDropout(const KernelSpec& spec, const KernelCall& call) {
-  const auto dimsOf = [&](std::size_t i) { return call.inputPresent(i) ? &call.inputs[i].dims : nullptr; };
+  const auto dimsOf = [&](std::size_t i) { return call.inputPresent(i) ? &call.inputs[i].dims.get() : nullptr; };
   SS_TRY(checkBiasDropout(call.inputs[0].dims, dimsOf(1), dimsOf(2)));
   for (const std::size_t i : {1u, 2u})
     if (call.inputPresent(i) && call.inputs[i].dtype != call.inputs[0].dtype) return wrongType(spec, call.inputs[i].dtype);

@@ -74,7 +74,7 @@ double keptFactor(const AttentionShape& s, const RandomKey& key, std::int64_t he
 }
 
 Result<AttentionShape> shapeOf(const KernelSpec& spec, const KernelCall& call, std::size_t first) {
-  const Dims* mask = call.inputPresent(first + 3) ? &call.inputs[first + 3].dims : nullptr;
+  const Dims* mask = call.inputPresent(first + 3) ? &call.inputs[first + 3].dims.get() : nullptr;
   return attentionShape(call.inputs[first].dims, call.inputs[first + 1].dims, call.inputs[first + 2].dims, mask, spec.attrs);
 }
 

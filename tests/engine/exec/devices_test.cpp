@@ -102,7 +102,7 @@ TEST(PlanOnADevice, WhatItLacksRunsOnTheCpuBetweenCopies) {
                    &to = plan.buffers[static_cast<std::size_t>(instruction.outputs[0])];
       EXPECT_NE(from.space, to.space) << label;
       EXPECT_EQ(from.value, to.value) << label;
-      EXPECT_EQ(label, "Copy '" + from.name() + "' to " + (to.space == Space::kHost ? "host" : "device"));
+      EXPECT_EQ(label, "Copy '" + from.name + "' to " + (to.space == Space::kHost ? "host" : "device"));
       EXPECT_EQ(instruction.bytesRead, from.bytes);
       continue;
     }

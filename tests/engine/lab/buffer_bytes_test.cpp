@@ -27,17 +27,17 @@ TEST_P(BufferBytesOf, AreThoseOfTheValuesThatAreWritten) {
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[b];
     if (buffer.home != Home::kArena || buffer.shares >= 0) {
-      EXPECT_EQ((*measured)[b], -1) << buffer.name();
+      EXPECT_EQ((*measured)[b], -1) << buffer.name;
       continue;
     }
     if (buffer.first < 0 || buffer.bytes == 0) continue;
     ++checked;
-    EXPECT_GE((*measured)[b], 0) << buffer.name();
-    EXPECT_LE((*measured)[b], buffer.bytes) << buffer.name();
+    EXPECT_GE((*measured)[b], 0) << buffer.name;
+    EXPECT_LE((*measured)[b], buffer.bytes) << buffer.name;
     if (buffer.bufferClass == BufferClass::kWorkspace) continue;
     // What is written whole is there whole.
     large += buffer.bytes >= 1 << 16;
-    EXPECT_EQ((*measured)[b], buffer.bytes) << buffer.name() << " " << decisionText(plan, static_cast<int>(b));
+    EXPECT_EQ((*measured)[b], buffer.bytes) << buffer.name << " " << decisionText(plan, static_cast<int>(b));
   }
   EXPECT_GT(checked, 10u);
   EXPECT_GT(large, 0u) << "some are larger than their pages at both ends";

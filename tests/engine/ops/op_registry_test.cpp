@@ -83,7 +83,7 @@ TEST(OpRegistry, TakesEveryBuiltInOp) {
     const auto within = [&](std::uint32_t mask) { return op->inputs.most >= 31 || (mask >> op->inputs.most) == 0; };
     EXPECT_TRUE(within(*op->hostInputs)) << op->name;
     EXPECT_TRUE(within(op->traffic.picked)) << op->name;
-    for (const int input : {op->traffic.base, op->traffic.updates, op->gradients.first})
+    for (const int input : {int{op->traffic.base}, int{op->traffic.updates}, op->gradients.first})
       EXPECT_LT(input, static_cast<std::int64_t>(op->inputs.most)) << op->name;
     EXPECT_EQ(op->traffic.base < 0, op->traffic.updates < 0) << op->name;
     EXPECT_EQ(op->gradients.first >= 0, op->category == OpCategory::kOptimizer || op->name == "Accumulate") << op->name;

@@ -64,8 +64,10 @@ TEST_P(OpExamples, SymbolicShapesDoNotFail) {
     if (!example.inputs[i] || example.graph.value(example.inputs[i]).role != ValueRole::kInput) continue;
     Value& value = example.graph.mutableValue(example.inputs[i]);
     // Equal numbers get equal symbols, so equations between inputs still hold.
-    for (Dim& dim : *value.type.shape)
+    Shape shape = *value.type.shape;
+    for (Dim& dim : shape)
       if (!(dim == Dim(1))) dim = Dim::symbol("d" + dim.text());
+    value.type.shape = std::move(shape);
   }
   Inference inference(example.graph, builtInOperators(), {.foldElements = -1});
   const Status status = inference.run();

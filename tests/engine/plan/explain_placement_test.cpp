@@ -6,21 +6,25 @@
 namespace stepscope {
 namespace {
 
-Buffer buffer(const std::string& name, std::int64_t offset, std::int64_t bytes, int first, int last) {
+void add(ExecutionPlan& plan, const std::string& name, std::int64_t offset, std::int64_t bytes, int first, int last) {
   Buffer b;
-  b.editText().name = name;
-  b.offset = offset;
+  b.name = name;
   b.bytes = bytes;
   b.first = first;
   b.last = last;
-  return b;
+  plan.buffers.push_back(b);
+  plan.offsets.push_back(offset);
 }
 
 TEST(ExplainPlacement, NamesWhoseMemoryItTakesAndTheGapsThereWere) {
   ExecutionPlan plan;
   plan.arenaBytes = 512;
-  plan.buffers = {buffer("a", 0, 128, 0, 1), buffer("b", 128, 256, 0, 5), buffer("c", 384, 128, 1, 2),
-                  buffer("d", 0, 64, 3, 4),  buffer("e", 384, 128, 4, 5), buffer("f", 64, 64, 5, 5)};
+  add(plan, "a", 0, 128, 0, 1);
+  add(plan, "b", 128, 256, 0, 5);
+  add(plan, "c", 384, 128, 1, 2);
+  add(plan, "d", 0, 64, 3, 4);
+  add(plan, "e", 384, 128, 4, 5);
+  add(plan, "f", 64, 64, 5, 5);
   const std::vector<std::string> texts = explainPlacement(plan);
   EXPECT_EQ(texts[0],
             "takes memory that nothing used before; the only gap that is free from 0 to 1 and large "
@@ -39,7 +43,9 @@ TEST(ExplainPlacement, NamesWhoseMemoryItTakesAndTheGapsThereWere) {
 TEST(ExplainPlacement, NamesTheLargestOfSeveral) {
   ExecutionPlan plan;
   plan.arenaBytes = 320;
-  plan.buffers = {buffer("small", 0, 64, 0, 0), buffer("large", 64, 256, 0, 1), buffer("both", 0, 320, 2, 2)};
+  add(plan, "small", 0, 64, 0, 0);
+  add(plan, "large", 64, 256, 0, 1);
+  add(plan, "both", 0, 320, 2, 2);
   EXPECT_TRUE(
       explainPlacement(plan)[2].starts_with("takes the memory of 'large', dead since instruction 1, and of 1 more; "));
 }
@@ -47,11 +53,12 @@ TEST(ExplainPlacement, NamesTheLargestOfSeveral) {
 TEST(ExplainPlacement, SaysWhichOfTheGapsItTook) {
   ExecutionPlan plan;
   plan.arenaBytes = 512;
-  plan.buffers = {buffer("middle", 128, 192, 0, 1), buffer("x", 0, 64, 1, 1)};
+  add(plan, "middle", 128, 192, 0, 1);
+  add(plan, "x", 0, 64, 1, 1);
   EXPECT_EQ(explainPlacement(plan)[1],
             "takes memory that nothing used before; 2 gaps are free from 1 to 1 and large enough, "
             "it lies in the smallest: 64 bytes are left of it");
-  plan.buffers[1].offset = 320;
+  plan.offsets[1] = 320;
   EXPECT_TRUE(
       explainPlacement(plan)[1].ends_with("one that gave the smallest arena with all others: 128 bytes are left of it"));
 }
@@ -59,9 +66,10 @@ TEST(ExplainPlacement, SaysWhichOfTheGapsItTook) {
 TEST(ExplainPlacement, SaysNothingOfMemoryThatIsShared) {
   ExecutionPlan plan;
   plan.arenaBytes = 64;
-  plan.buffers = {buffer("own", 0, 64, 0, 2), buffer("view", 0, 64, 1, 2)};
-  plan.buffers[1].shares = 0;
-  plan.buffers[1].owner = 0;
+  add(plan, "own", 0, 64, 0, 2);
+  add(plan, "view", 0, 64, 1, 2);
+  plan.buffers.edit(1).shares = 0;
+  plan.buffers.edit(1).owner = 0;
   const std::vector<std::string> texts = explainPlacement(plan);
   EXPECT_FALSE(texts[0].empty());
   EXPECT_TRUE(texts[1].empty());

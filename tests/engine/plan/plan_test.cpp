@@ -30,8 +30,10 @@ int slowlyOverwritten(const ExecutionPlan& plan, int producer, int buffer) {
       if (b < 0 || b == buffer) continue;
       const Buffer& other = plan.buffers[static_cast<std::size_t>(b)];
       if (plan.root(b) == plan.root(buffer)) return static_cast<int>(i);
-      if (other.home == Home::kArena && mine.home == Home::kArena && other.offset < mine.offset + mine.bytes &&
-          mine.offset < other.offset + other.bytes)
+      const std::int64_t begin = plan.offsets[static_cast<std::size_t>(buffer)],
+                         otherBegin = plan.offsets[static_cast<std::size_t>(b)];
+      if (other.home == Home::kArena && mine.home == Home::kArena && otherBegin < begin + mine.bytes &&
+          begin < otherBegin + other.bytes)
         return static_cast<int>(i);
     }
   }

@@ -33,7 +33,7 @@ std::map<std::string, std::string> valuesNow(const Session& session) {
     if (!buffer.value) continue;
     const auto view = stepper.value(buffer.value);
     if (view && view->dtype != DType::kString)
-      values[buffer.name()].assign(static_cast<const char*>(view->data), view->bytes());
+      values[buffer.name].assign(static_cast<const char*>(view->data), view->bytes());
   }
   return values;
 }

@@ -68,10 +68,11 @@ TEST_P(SessionOfRanks, NoInstructionTouchesTheMemoryOfACollectiveBesideIt) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const auto judge = [&](const ExecutionPlan& plan) {
     const auto sameBytes = [&](int a, int b) {
-      const Buffer &x = plan.buffers[at(plan.root(a))], &y = plan.buffers[at(plan.root(b))];
-      if (&x == &y) return true;
-      return x.home == Home::kArena && y.home == Home::kArena && x.offset < y.offset + y.bytes &&
-             y.offset < x.offset + x.bytes;
+      const std::size_t one = at(plan.root(a)), other = at(plan.root(b));
+      const Buffer &x = plan.buffers[one], &y = plan.buffers[other];
+      if (one == other) return true;
+      return x.home == Home::kArena && y.home == Home::kArena && plan.offsets[one] < plan.offsets[other] + y.bytes &&
+             plan.offsets[other] < plan.offsets[one] + x.bytes;
     };
     for (const EarlyCollective& early : plan.early)
       for (int i = early.begins; i < early.instruction; ++i) {
@@ -80,7 +81,7 @@ TEST_P(SessionOfRanks, NoInstructionTouchesTheMemoryOfACollectiveBesideIt) {
         const auto look = [&](int ours, int theirs) {
           ++looked;
           if (ours >= 0 && theirs >= 0 && sameBytes(ours, theirs))
-            problems.push_back(plan.buffers[at(ours)].name() + " and " + plan.buffers[at(theirs)].name());
+            problems.push_back(plan.buffers[at(ours)].name + " and " + plan.buffers[at(theirs)].name);
         };
         for (const int written : collective.outputs) {
           for (const int b : beside.inputs) look(written, b);
@@ -150,7 +151,7 @@ TEST(SessionOfRanksWithRecompute, WhatRunsAgainReadsParametersThatAreGatheredAne
             if (!parts.contains(node.inputs[i])) continue;
             ++gathered;
             const Buffer& buffer = plan.buffers[static_cast<std::size_t>(instruction.outputs[i])];
-            if (buffer.last >= plan.firstBackward) kept.push_back(buffer.name());
+            if (buffer.last >= plan.firstBackward) kept.push_back(buffer.name);
           }
         }
         return {};

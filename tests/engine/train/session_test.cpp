@@ -65,7 +65,7 @@ TEST(Session, GroupedUpdatesReadWhatThePlanCallsGradients) {
     auto session = openSession(digits(), {{"pass.group_updates", grouped}});
     if (!session) return names;
     for (const Buffer& buffer : session->stepper().plan().buffers)
-      if (buffer.bufferClass == BufferClass::kGradient) names.insert(buffer.name());
+      if (buffer.bufferClass == BufferClass::kGradient) names.insert(buffer.name);
     return names;
   };
   const auto grouped = gradients("on"), single = gradients("off");
