@@ -187,7 +187,8 @@ TEST(SparseLabels, AnIgnoredLabelThatIsAConstantInput) {
     node.op = "SoftmaxCrossEntropyLossInternal";
     ValueId ignored = s.graph.addConstant("ignored", Tensor::scalar(DType::kI64, -100));
     if (!constant) ignored = s.op("Identity", {ignored});
-    node.inputs.insert(node.inputs.end(), {ValueId{}, ignored});
+    node.inputs.push_back({});
+    node.inputs.push_back(ignored);
     static_cast<void>(s.graph.sortTopologically());
     s.finish({loss});
     if (!constant) {
