@@ -72,7 +72,7 @@ BuildLog::Scope::Scope(BuildLog& log, std::string name, bool canBeOff)
 
 BuildLog::Scope::~Scope() {
   span().set_ns(monotonicNs() - span().begin_ns());
-  span().set_peak_bytes(residentPeakBytes());
+  span().set_peak_bytes(residentSetBytes());
   log_.open_.pop_back();
   try {
     if (log_.observer_.phase) log_.observer_.phase(span());
@@ -88,7 +88,7 @@ void BuildLog::Scope::child(std::string name, std::int64_t beginNs, std::int64_t
   child.set_begin_ns(beginNs);
   child.set_ns(ns);
   child.set_count(count);
-  child.set_peak_bytes(residentPeakBytes());
+  child.set_peak_bytes(residentSetBytes());
   log_.spans_.push_back(std::move(child));
   if (log_.observer_.phase) log_.observer_.phase(log_.spans_.back());
 }
@@ -109,8 +109,7 @@ std::int64_t statusBytes(std::string_view field) {
 
 }  // namespace
 
-// Not getrusage(): a child of a large program (the window, Python) begins with that program's peak.
-std::int64_t residentPeakBytes() { return statusBytes("VmHWM:"); }
+// Not the peak: that would be of a larger model that the process had before, or of the program that started it.
 std::int64_t residentSetBytes() { return statusBytes("VmRSS:"); }
 
 }  // namespace stepscope

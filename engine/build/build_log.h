@@ -84,9 +84,7 @@ class BuildLog::Scope {
   int index_;
 };
 
-// Largest resident set of the process so far, in bytes.
-std::int64_t residentPeakBytes();
-// The resident set now.
+// The resident set of the process now, in bytes.
 std::int64_t residentSetBytes();
 
 }  // namespace stepscope

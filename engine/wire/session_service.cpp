@@ -2,6 +2,7 @@
 #include "engine/wire/session_service.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 
@@ -133,6 +134,7 @@ Status SessionService::open(const snapshot::Request& request) {
     const std::lock_guard lock(opening_);
     session_ = std::move(*session);
   }
+  malloc_trim(0);  // the memory of the model before counts for nobody
   plugins_ = std::move(plugins);
   toldBuilds_ = shownBuild_ = 0;
   options_ = TrainOptions{};

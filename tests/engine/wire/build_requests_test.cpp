@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/engine/onnx/model_builder.h"
 #include "tests/engine/wire/conversation.h"
+#include "tests/engine/wire/live_worker.h"
 #include "tests/support/models.h"
 
 namespace stepscope {
@@ -41,6 +43,48 @@ TEST(Worker, TellsWhichPassBeginsAndTheGraphsThatAreKept) {
   EXPECT_GT(passes, optional);  // lowering has no option
   EXPECT_GT(optional, 0);
   EXPECT_TRUE(c.responses.back().has_build());
+}
+
+// What stands in memory counts: a larger model that the worker had before does not.
+TEST(Worker, PhasesTellOfTheMemoryOfTheirModel) {
+  const testing::TemporaryFolder folder;
+  onnx::ModelProto model = testing::acmeModel("large");
+  auto& graph = *model.mutable_graph();
+  testing::addInput(graph, "x", {1, 2048});
+  auto* w = graph.add_initializer();
+  w->set_name("w");
+  w->set_data_type(onnx::TensorProto::FLOAT);
+  for (int i = 0; i < 2; ++i) w->add_dims(2048);
+  testing::setExternal(*w, "not_there.bin");
+  testing::addNode(graph, "MatMul", {"x", "w"}, {"y"}, "matmul");
+  testing::addOutput(graph, "y");
+  const auto path = folder.write("large.onnx", model.SerializeAsString());
+  testing::LiveWorker worker;
+  // Trained, so that parameters, moments and gradient were touched.
+  const auto residentBytes = [&] {
+    EXPECT_TRUE(worker.configure({{"optimizer", "adamw"}, {"threads", "1"}}).has_options());
+    const auto built = worker.ask([](auto& r) { r.mutable_build(); });
+    EXPECT_TRUE(built.has_build()) << built.ShortDebugString();
+    EXPECT_TRUE(worker.ask([](auto& r) { r.mutable_train()->set_steps(1); }).has_step());
+    const auto again = worker.ask([](auto& r) { r.mutable_build(); });
+    return again.has_build() ? again.build().phases(again.build().phases_size() - 1).peak_bytes() : 0;
+  };
+  constexpr std::int64_t kWeights = 2048 * 2048 * 4;
+  const std::int64_t before = [&] {
+    worker.openDigits();
+    return residentBytes();
+  }();
+  EXPECT_TRUE(worker
+                  .ask([&](auto& r) {
+                    r.mutable_open()->set_path(path.string());
+                    r.mutable_open()->set_missing_weights("random");
+                  })
+                  .has_model());
+  const std::int64_t large = residentBytes();
+  worker.openDigits();
+  const std::int64_t after = residentBytes();
+  EXPECT_GT(large - before, 3 * kWeights) << "parameters and both moments";
+  EXPECT_LT(after - before, kWeights) << before << ", then " << large << ", then " << after;
 }
 
 // The window puts the error beside the field of the setting.
