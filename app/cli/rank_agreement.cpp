@@ -57,7 +57,7 @@ Lines linesOf(const Graph& imported) {
     const Node& node = imported.node(id);
     std::string operands;
     for (const ValueId value : node.inputs)
-      operands += fmt::format("{}{}", operands.empty() ? "" : ", ", value ? imported.value(value).name : "-");
+      operands += fmt::format("{}{}", operands.empty() ? "" : ", ", value ? imported.value(value).name.str() : "-");
     lines.emplace_back(fmt::format("node '{}'", node.name), fmt::format("{}({})", node.op, operands));
   }
   return lines;

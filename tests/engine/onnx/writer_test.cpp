@@ -13,9 +13,9 @@ std::string describe(const Graph& graph);
 std::string describe(const Graph& graph, const Node& node) {
   std::string text = std::to_string(node.id.index) + " " + node.label() + " v" + std::to_string(node.sinceVersion) + " " +
                      std::string(phaseName(node.phase)) + " (";
-  for (const ValueId id : node.inputs) text += (id ? graph.value(id).name : "-") + ",";
+  for (const ValueId id : node.inputs) text += (id ? graph.value(id).name.str() : "-") + ",";
   text += ")->(";
-  for (const ValueId id : node.outputs) text += (id ? graph.value(id).name : "-") + ",";
+  for (const ValueId id : node.outputs) text += (id ? graph.value(id).name.str() : "-") + ",";
   text += ")";
   for (const Predicate& predicate : node.predicates)
     text += (predicate.expected ? " if " : " unless ") + graph.value(predicate.condition).name;
