@@ -350,7 +350,10 @@ class Viewer : RewriteWalk {
       writeProduct(graph_, leaf.node, Node(graph_.node(leaf.node)), *product);
       return;
     }
-    if (!isAttention(reader) && !isChain(reader) && !isJoin(reader)) becomeChain(graph_, leaf.node, *loneSteps(reader));
+    // A node that another pass made stays one of that pass.
+    const bool alone = !isAttention(reader) && !isChain(reader) && !isJoin(reader);
+    const bool made = alone || isOp(reader, "Concat");
+    if (alone) becomeChain(graph_, leaf.node, *loneSteps(reader));
     Node& node = graph_.mutableNode(leaf.node);
     if (isOp(node, "Concat")) {
       node.attrs.set("axis",
@@ -360,7 +363,7 @@ class Viewer : RewriteWalk {
     }
     node.attrs.set(std::string(viewAttributeOf(node.domain, node.op, leaf.input)), numbers);
     node.inputs[leaf.input] = base;
-    node.provenance.pass = graph_.pass();
+    if (made) node.provenance.pass = graph_.pass();
     graph_.logChange(leaf.node);
   }
 

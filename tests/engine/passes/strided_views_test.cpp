@@ -87,6 +87,7 @@ TEST(StridedViews, AttentionReadsHeadsOfAPackedProjection) {
   EXPECT_EQ(s.matches(), 1u);
   EXPECT_EQ(s.graph.order().size(), 1u);
   EXPECT_EQ(s.only("FusedAttention").attrs.integers("viewV"), (Ints{24, 2, 5, 3, 4, 180, 36, 4, 1}));
+  EXPECT_EQ(s.only("FusedAttention").provenance.pass, "fuse_attention") << "who made it, not who touched it last";
 }
 
 // Whole rows lie as they did, so that one matrix stays one.
@@ -153,6 +154,7 @@ TEST(StridedViews, ConcatReadsPartsWhereTheyLie) {
   EXPECT_EQ(s.count("Transpose") + s.count("Slice") + s.count("Concat"), 0u);
   EXPECT_EQ(s.graph.order().size(), 3u);
   EXPECT_EQ(s.only("Join").attrs.integers("view1"), (Ints{0, 2, 3, 5, 8, 240, 16, 48, 1}));
+  EXPECT_EQ(s.only("Join").provenance.pass, "strided_views");
 }
 
 TEST(StridedViews, NearMissesOfChains) {
