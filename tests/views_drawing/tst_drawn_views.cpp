@@ -7,6 +7,7 @@
 #include <QtTest>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
@@ -284,6 +285,34 @@ class DrawnViewsTest : public QObject {
       if (squeezed) QVERIFY2(strokes >= 4 && number > 10, qPrintable(QStringLiteral("%1, %2").arg(strokes).arg(number)));
       if (!squeezed) QCOMPARE(strokes, 0);
     }
+  }
+
+  // Where a panel is narrower than the words about what is selected, they are shortened and not cut.
+  void wordsOverANarrowMapEndWithinIt() {
+    const auto plan = PlanSnapshot::make(generated::plan(generated::step({.blocks = 3})));
+    const auto model = MemoryModel::make(plan);
+    MemoryScale scale;
+    scale.area = {60, 40, 180, 200};
+    scale.viewEnd = model->instructions();
+    scale.persistent = static_cast<double>(model->persistent());
+    scale.squeeze = MemoryScale::squeezeFor(*model);
+    scale.high = scale.unitsTop(*model);
+    MemoryPaintState state;
+    state.selected = plan->bufferOfValue(plan->plan().instructions(20).outputs(0).value());
+    TextCache text;
+    QImage image(250, 300, QImage::Format_RGB32);
+    image.fill(Qt::white);
+    QPainter painter(&image);
+    MemoryPainter(*model, scale, state, text, image.size()).paint(painter);
+    painter.end();
+    const int lines = 2 * QFontMetrics(text.font()).height();
+    std::set<QRgb> colours, over;
+    for (int y = 0; y < lines; ++y) {
+      for (int x = 0; x < 240; ++x) over.insert(image.pixel(x, y));
+      for (int x = 249; x < 250; ++x) colours.insert(image.pixel(x, y));
+    }
+    QVERIFY2(over.size() > 2, "the words are there");
+    QCOMPARE(colours.size(), std::size_t{1});
   }
 
   void memoryMapAnswersWhyAndFollowsTheSelection() {

@@ -320,7 +320,8 @@ void MemoryPainter::paintMarks(QPainter& p, const Tokens& t) {
   p.setRenderHint(QPainter::Antialiasing);
   // Labels over the plot share two lines; the cursor's comes first.
   std::vector<std::pair<double, double>> taken[2];
-  const auto label = [&](double x, const QString& words, const QColor& colour, bool left) {
+  const auto label = [&](double x, const QString& whole, const QColor& colour, bool left) {
+    const QString words = metrics.elidedText(whole, Qt::ElideRight, size_.width() - 2 - area.left());
     const double width = metrics.horizontalAdvance(words);
     double at = left ? x - width - 6 : x + 6;
     if (at < area.left()) at = x + 6;
