@@ -299,7 +299,7 @@ class DrawnViewsTest : public QObject {
     scale.high = scale.unitsTop(*model);
     MemoryPaintState state;
     state.selected = plan->bufferOfValue(plan->plan().instructions(20).outputs(0).value());
-    TextCache text;
+    TextCache text(QApplication::font());
     QImage image(250, 300, QImage::Format_RGB32);
     image.fill(Qt::white);
     QPainter painter(&image);
