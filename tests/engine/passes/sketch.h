@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/exec/interpreter.h"
+#include "engine/ir/pass_scope.h"
 #include "engine/passes/pipeline.h"
 
 namespace stepscope::testing {
@@ -67,7 +68,10 @@ class Sketch {
           PassContext context(*inference);
           context.options = options;
           context.target.device = device;
-          EXPECT_TRUE(pass.run(graph, context).has_value());
+          {
+            const PassScope scope(graph, name);
+            EXPECT_TRUE(pass.run(graph, context).has_value());
+          }
           result = std::move(context.result);
           EXPECT_TRUE(graph.verify().empty());
           const std::vector<Tensor> after = run();

@@ -57,7 +57,10 @@ TEST(Worker, PhasesTellOfTheMemoryOfTheirModel) {
   for (int i = 0; i < 2; ++i) w->add_dims(2048);
   testing::setExternal(*w, "not_there.bin");
   testing::addNode(graph, "MatMul", {"x", "w"}, {"y"}, "matmul");
-  testing::addOutput(graph, "y");
+  auto* keepDims = testing::addNode(graph, "ReduceSum", {"y"}, {"loss"}, "sum")->add_attribute();
+  keepDims->set_name("keepdims");
+  keepDims->set_type(onnx::AttributeProto::INT);
+  testing::addOutput(graph, "loss");
   const auto path = folder.write("large.onnx", model.SerializeAsString());
   testing::LiveWorker worker;
   // Trained, so that parameters, moments and gradient were touched.
