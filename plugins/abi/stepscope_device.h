@@ -32,13 +32,6 @@
 
 #include "stepscope_plugin.h"
 
-#ifdef __CUDACC__
-
-#define SSP_KERNEL extern "C" __global__ void
-#define SSP_DEVICE __device__ __forceinline__
-// An array that the threads of a block share. It holds nothing at first; in all threads or in none, in one order.
-#define SSP_SHARED(T, name, count) __shared__ T name[count]
-
 namespace ssp {
 
 constexpr unsigned kFullWarp = 0xffffffffu;
@@ -54,6 +47,17 @@ template <typename T>
 struct plain<const T> {
   using type = T;
 };
+
+}  // namespace ssp
+
+#ifdef __CUDACC__
+
+#define SSP_KERNEL extern "C" __global__ void
+#define SSP_DEVICE __device__ __forceinline__
+// An array that the threads of a block share. It holds nothing at first; in all threads or in none, in one order.
+#define SSP_SHARED(T, name, count) __shared__ T name[count]
+
+namespace ssp {
 
 // Elements of an operand, or of a part of the scratch memory.
 template <typename T>
@@ -130,20 +134,6 @@ struct ssp_emulator {
 namespace ssp {
 
 static const ssp_emulator* emulator = nullptr;  // of the launch that runs; not inline, so that the library can be unloaded
-
-constexpr unsigned kFullWarp = 0xffffffffu;
-template <typename T>
-struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) four_of {
-  T x, y, z, w;
-};
-template <typename T>
-struct plain {
-  using type = T;
-};
-template <typename T>
-struct plain<const T> {
-  using type = T;
-};
 
 // What memory[i] is: reads as a value, and takes one.
 template <typename T>
