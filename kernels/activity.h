@@ -8,9 +8,8 @@
 // host waited; they have the id of the instruction that waited. Overhead is what recording and the driver took for
 // themselves; it is nobody's.
 //
-// A device tells by the highest rung of a ladder that it can reach: "activity" (records that the driver's profiling library
-// or the emulator makes), else "events" (timing events around the work, which tell of no waits and no overhead). Without a
-// source the times are those of the host.
+// A device tells by the highest rung of a ladder that it can reach and that is asked for (ActivityRung). Counters cost most:
+// every kernel then runs alone, so waits and times are not those of a step that nobody counts.
 //
 // Records may come in any order, and some may be missing; how many is told. The clock of a device has its own beginning and
 // its own rate: pairs of readings at the same moment lead to the host's (engine/exec/device_times.h). Times are nanoseconds.
@@ -25,6 +24,12 @@
 
 namespace stepscope {
 
+// "host": times of the host, no records. "events": timing events around the work, which tell of no waits and no overhead.
+// "activity": records that the driver's profiling library or the emulator makes. "counters": these, with what was counted
+// while each kernel ran.
+enum class ActivityRung : std::uint8_t { kHost, kEvents, kActivity, kCounters };
+
+// What a record is of.
 enum class ActivityKind : std::uint8_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kFill, kStreamWait, kHostWait, kOverhead };
 
 // Whether it runs on a stream.
@@ -45,6 +50,14 @@ struct ActivityRecord {
   bool callsByDevice = false;             // these two are of the device's clock too, else of the host's
   std::int64_t bytes = 0;                 // of a copy or fill
   const char* what = "";                  // of a wait: what was waited for; of overhead: what it was spent on
+  std::int32_t counters = -1;             // of Activity::counters, which no other record has; -1: not counted
+};
+
+// What was counted while the kernels of one call ran.
+struct KernelCounters {
+  std::int64_t readBytes = 0, writtenBytes = 0;  // Activity::counted says where
+  double occupancy = -1;  // part of the threads of a multiprocessor that were there; below 0: not counted
+  double tensor = -1;     // part of the time in which tensor cores worked; below 0: not counted
 };
 
 // A kernel with the shape of a launch. Numbers that are not known are 0.
@@ -73,18 +86,22 @@ struct Activity {
   std::vector<ActivityKernel> kernels;
   std::vector<ClockPair> clocks;  // in their order; the first from before the records, the last from behind them
   std::int64_t lost = 0;          // records that there were and that are not above
+  std::vector<KernelCounters> counters;
+  std::string counted;         // what the bytes of `counters` are, for people; empty: nothing was to be counted
+  std::int64_t uncounted = 0;  // kernels that should have counters and have none
 };
 
 class ActivitySource {
  public:
   virtual ~ActivitySource() = default;
-  // Records from now on; what was not taken is forgotten.
-  virtual void startActivity() = 0;
+  // Records from now on, by no higher rung than that; what was not taken is forgotten.
+  virtual void startActivity(ActivityRung highest) = 0;
   // What has been recorded, when the streams have been waited for. Ends recording.
   virtual Activity takeActivity() = 0;
   // Records that were lost since the device is there.
   virtual std::int64_t lostActivity() const = 0;
-  // By what it tells: the rung of the ladder, and why not by a higher one ("" on the highest). Known once recording began.
+  // By what it tells: the rung of the ladder, and why not by the one that was asked for ("" where it is that one). Known
+  // once recording began.
   struct Rung {
     std::string name, reason;
   };

@@ -31,6 +31,9 @@ struct DeviceRows final : PackedRows {
     const auto integer = [&](std::int64_t value, bool known = true) {
       known ? sqlite3_result_int64(result, value) : sqlite3_result_null(result);
     };
+    const auto real = [&](double value, bool known) {
+      known ? sqlite3_result_double(result, value) : sqlite3_result_null(result);
+    };
     const auto text = [&](const std::string& value) {
       sqlite3_result_text(result, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
     };
@@ -46,6 +49,10 @@ struct DeviceRows final : PackedRows {
       case 7: return integer(record.begin_ns());
       case 8: return integer(record.end_ns() > record.begin_ns() ? record.end_ns() - record.begin_ns() : 0);
       case 9: return integer(record.bytes());
+      case 10: return integer(record.counters().read_bytes(), record.has_counters());
+      case 11: return integer(record.counters().written_bytes(), record.has_counters());
+      case 12: return real(record.counters().occupancy(), record.counters().has_occupancy());
+      case 13: return real(record.counters().tensor(), record.counters().has_tensor());
       default: break;
     }
   }
@@ -66,7 +73,8 @@ std::unique_ptr<PackedRows> unpackRecords(sqlite3_stmt* blob) {
 constexpr PackedTable kDeviceRecords{
     "device_records",
     "CREATE TABLE device_records (step_id INTEGER, kind TEXT, what TEXT, instruction INTEGER, stream INTEGER, called_ns "
-    "INTEGER, returned_ns INTEGER, begin_ns INTEGER, ns INTEGER, bytes INTEGER)",
+    "INTEGER, returned_ns INTEGER, begin_ns INTEGER, ns INTEGER, bytes INTEGER, read_bytes INTEGER, written_bytes INTEGER, "
+    "achieved_occupancy REAL, tensor REAL)",
     "SELECT step_id, data FROM device_work WHERE step_id = ?1", "SELECT step_id, data FROM device_work ORDER BY step_id",
     unpackRecords};
 

@@ -161,6 +161,15 @@ std::span<const Migration> migrations() {
        "CREATE TABLE rank_spans (step_id INTEGER NOT NULL, rank INTEGER NOT NULL, run INTEGER NOT NULL, count INTEGER NOT "
        "NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (step_id, rank));"
        "CREATE INDEX rank_spans_index_0 ON rank_spans (run)"},
+      {14, "what hardware counts of kernels",
+       "ALTER TABLE device_work ADD COLUMN counted TEXT NOT NULL DEFAULT '';"
+       "ALTER TABLE device_work ADD COLUMN uncounted INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE device_kernels ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE device_kernels ADD COLUMN read_bytes INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE device_kernels ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE device_kernels ADD COLUMN achieved_occupancy REAL;"
+       "ALTER TABLE device_kernels ADD COLUMN tensor REAL;"
+       "ALTER TABLE roofline ADD COLUMN measured_bytes INTEGER"},
   };
   return kAll;
 }

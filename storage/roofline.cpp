@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
+#include "engine/snapshot/run.pb.h"
 #include "storage/blob.h"
 #include "storage/bounded.h"
 #include "storage/span_codec.h"
@@ -10,7 +13,8 @@
 namespace stepscope::storage {
 namespace {
 
-constexpr int kFirstVersion = 2;  // of the schema, that has the tables
+constexpr int kFirstVersion = 2;   // of the schema, that has the tables
+constexpr int kWithCounters = 15;  // that has columns for what hardware counted
 constexpr std::int64_t kMaxSampledSpans = 2'000'000;
 
 // Durations by position in the plan.
@@ -43,6 +47,33 @@ Result<std::vector<std::vector<std::int64_t>>> executions(const Connection& conn
   return times;
 }
 
+// What the kernels of each instruction moved in the newest step of the plan that has counters.
+struct Moved {
+  std::map<std::int64_t, std::int64_t> bytes;  // by position in the plan
+  std::string counted;
+};
+Result<Moved> movedBytes(const Connection& connection, std::int64_t plan) {
+  Moved moved;
+  SS_STORE_ASSIGN(
+      Statement row,
+      connection.prepare("SELECT d.data FROM steps s JOIN device_work d ON d.step_id = s.id WHERE s.plan = ? AND "
+                         "d.rung = 'counters' ORDER BY s.id DESC LIMIT 1"));
+  row.bind(plan);
+  if (row.next()) {
+    snapshot::DeviceWork work;
+    SS_STORE_TRY(unpackMessage(row.blob(0), work));
+    moved.counted = work.counted();
+    for (const snapshot::DeviceRecord& record : work.records()) {
+      if (!record.has_counters() || record.instruction() < 0) continue;
+      std::int64_t& bytes = moved.bytes[record.instruction()];
+      bytes = saturatingAdd(bytes, saturatingAdd(std::max<std::int64_t>(0, record.counters().read_bytes()),
+                                                 std::max<std::int64_t>(0, record.counters().written_bytes())));
+    }
+  }
+  SS_STORE_TRY(row.status());
+  return moved;
+}
+
 }  // namespace
 
 Status measureRoofline(const Connection& connection, std::int64_t run) {
@@ -65,6 +96,10 @@ Status measureRoofline(const Connection& connection, std::int64_t run) {
       const TimeStats stats = statisticsOf(times[i]);
       SS_STORE_TRY(update.bind(stats.n, stats.median, plan, static_cast<std::int64_t>(i)).run());
     }
+    SS_STORE_ASSIGN(const Moved moved, movedBytes(connection, plan));
+    SS_STORE_ASSIGN(Statement counted,
+                    connection.prepare("UPDATE roofline SET measured_bytes = ?1 WHERE plan = ?2 AND position = ?3"));
+    for (const auto& [position, bytes] : moved.bytes) SS_STORE_TRY(counted.bind(bytes, plan, position).run());
   }
   return {};
 }
@@ -85,6 +120,11 @@ Result<Roofline> readRoofline(const Project& project, const Timing& timing) {
                               static_cast<int>(peaks.integer(4))});
   }
   SS_STORE_TRY(peaks.status());
+  Moved moved;
+  if (project.schemaVersion() >= kWithCounters) {
+    SS_STORE_ASSIGN(moved, movedBytes(project.connection(), plan));
+  }
+  roofline.counted = moved.counted;
   SS_STORE_ASSIGN(
       Statement rows,
       project.connection().prepare(
@@ -105,6 +145,7 @@ Result<Roofline> readRoofline(const Project& project, const Timing& timing) {
     row.memoryBytes = boundedSize(rows.integer(4));
     row.intensity = rows.optionalReal(5);
     row.boundBy = rows.text(7);
+    if (const auto found = moved.bytes.find(position); found != moved.bytes.end()) row.measuredBytes = found->second;
     const TimeStats& time = timing.instructions[row.instruction].time;
     if (time.n > 0 && time.median > 0) {
       row.share = row.roofNs / static_cast<double>(time.median);

@@ -28,8 +28,9 @@ struct PeakRow {
 struct RooflineRow {
   std::size_t instruction = 0;  // index into Timing.instructions
   std::int64_t bytes = 0, coreCacheBytes = 0, sharedCacheBytes = 0, memoryBytes = 0;
-  std::optional<double> intensity;  // operations per byte
-  double roofNs = 0;                // least time, above 0
+  std::optional<double> intensity;            // operations per byte
+  double roofNs = 0;                          // least time, above 0
+  std::optional<std::int64_t> measuredBytes;  // what its kernels moved in the newest step with counters; absent: not counted
   std::string boundBy;
   // Of the recorded executions; absent when there is none.
   std::optional<double> share;  // roofNs / median
@@ -39,13 +40,14 @@ struct RooflineRow {
 struct Roofline {
   std::vector<PeakRow> peaks;     // compute first; empty when no peak was measured
   std::vector<RooflineRow> rows;  // in order of the plan
+  std::string counted;            // what measuredBytes are, for people; empty: no step has counters
 };
 
 // Of the plan that `timing` shows. Measured figures come from `timing`, so that a run that was killed has them too.
 Result<Roofline> readRoofline(const Project& project, const Timing& timing);
 
-// Fills executions, median_ns and share of all plans of a run from its recorded spans; steps of warm-up count only where
-// there are no others, and very long runs are sampled evenly. Called by the writer when the run ends.
+// Fills executions, median_ns, share and measured_bytes of all plans of a run from its recorded spans; steps of warm-up
+// count only where there are no others, and very long runs are sampled evenly. Called by the writer when the run ends.
 Status measureRoofline(const Connection& connection, std::int64_t run);
 
 }  // namespace stepscope::storage

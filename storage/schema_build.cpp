@@ -207,7 +207,9 @@ Table rooflineTable() {
        {"bound_by", kText, "what takes that time: compute, core caches, shared cache, memory"},
        {"executions", kInt, "recorded executions in steps after warm-up; 0 until the run has ended"},
        {"median_ns", "INTEGER", "median time of them, NULL = never recorded"},
-       {"share", kReal, "roof_ns divided by median_ns: 1 = as fast as the machine allows"}},
+       {"share", kReal, "roof_ns divided by median_ns: 1 = as fast as the machine allows"},
+       {"measured_bytes", "INTEGER",
+        "of its kernels in the newest step with counters (device_work.counted says of what); NULL = not counted"}},
       "PRIMARY KEY (plan, position)",
       {"run"},
       true};

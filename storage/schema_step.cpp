@@ -177,20 +177,23 @@ Table rowLossesTable() {
 }
 
 Table deviceWorkTable() {
-  return {
-      "device_work",
-      "What a device did in a step: kernels, copies and fills, with the calls that put them on their streams; waits; "
-      "overhead. Inside Stepscope, read the table `device_records` instead.",
-      {{"step_id", kId, "steps.id"},
-       {"run", kInt, "runs.id"},
-       {"rung", kText, "how it was found out: activity, records of the driver's profiler; events, timed around the work"},
-       {"rung_reason", kText, "why not by a higher rung"},
-       {"records", kInt, "kernels, copies, fills, waits and overhead in data"},
-       {"lost", kInt, "records that are missing"},
-       {"bytes", kInt, "size before compression"},
-       {"data", kBlob, "zstd of snapshot.DeviceWork"}},
-      "",
-      {"run"}};
+  return {"device_work",
+          "What a device did in a step: kernels, copies and fills, with the calls that put them on their streams; waits; "
+          "overhead. Inside Stepscope, read the table `device_records` instead.",
+          {{"step_id", kId, "steps.id"},
+           {"run", kInt, "runs.id"},
+           {"rung", kText,
+            "how it was found out: counters, records of the driver's profiler and what hardware counted; activity, these "
+            "records alone; events, timed around the work; host, no records"},
+           {"rung_reason", kText, "why not by the rung that was asked for (option record.rung)"},
+           {"records", kInt, "kernels, copies, fills, waits and overhead in data"},
+           {"lost", kInt, "records that are missing"},
+           {"bytes", kInt, "size before compression"},
+           {"data", kBlob, "zstd of snapshot.DeviceWork"},
+           {"counted", "TEXT NOT NULL DEFAULT ''", "what the bytes of counters are; empty: nothing was to be counted"},
+           {"uncounted", "INTEGER NOT NULL DEFAULT 0", "kernels that should have counters and have none"}},
+          "",
+          {"run"}};
 }
 
 Table deviceKernelsTable() {
@@ -205,7 +208,13 @@ Table deviceKernelsTable() {
            {"occupancy", kReal, "part of the threads of a multiprocessor that can be there at once, 0 = not known"},
            {"launches", kInt, "how often it ran"},
            {"ns", kInt, "time on the device"},
-           {"queue_ns", kInt, "time between the return of the call and the beginning, 0 where a call is not known"}},
+           {"queue_ns", kInt, "time between the return of the call and the beginning, 0 where a call is not known"},
+           {"counted", "INTEGER NOT NULL DEFAULT 0", "of launches, those that were counted (option record.rung)"},
+           {"read_bytes", "INTEGER NOT NULL DEFAULT 0", "of those, bytes read; device_work.counted says of what"},
+           {"written_bytes", "INTEGER NOT NULL DEFAULT 0", "of those, bytes written"},
+           {"achieved_occupancy", "REAL",
+            "mean over those: part of the threads of a multiprocessor that were there; NULL = not counted"},
+           {"tensor", "REAL", "mean over those: part of the time in which tensor cores worked; NULL = not counted"}},
           "PRIMARY KEY (run, name, blocks, threads, registers, shared_bytes)",
           {},
           true};

@@ -49,10 +49,13 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
 Status EventWriter::writeDevice(std::int64_t run, std::int64_t step, const snapshot::DeviceWork& work) {
   std::int64_t bytes = 0;
   SS_STORE_ASSIGN(const std::string data, packMessage(work, bytes));
-  SS_STORE_TRY(insert("INSERT INTO device_work VALUES (?, ?, ?, ?, ?, ?, ?, ?)", step, run, work.rung(), work.rung_reason(),
-                      work.records_size(), work.lost(), bytes, asBlob(data)));
+  SS_STORE_TRY(insert("INSERT INTO device_work VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, run, work.rung(),
+                      work.rung_reason(), work.records_size(), work.lost(), bytes, asBlob(data), work.counted(),
+                      work.uncounted()));
   struct Sum {
-    std::int64_t launches = 0, ns = 0, queueNs = 0;
+    std::int64_t launches = 0, ns = 0, queueNs = 0, counted = 0, read = 0, written = 0;
+    double occupancy = 0, tensor = 0;
+    bool hasOccupancy = true, hasTensor = true;
   };
   std::vector<Sum> sums(static_cast<std::size_t>(work.kernels_size()));
   for (const snapshot::DeviceRecord& record : work.records()) {
@@ -62,16 +65,36 @@ Status EventWriter::writeDevice(std::int64_t run, std::int64_t step, const snaps
     sum.ns = saturatingAdd(sum.ns, std::max<std::int64_t>(0, record.end_ns() - record.begin_ns()));
     if (record.returned_ns() != 0)
       sum.queueNs = saturatingAdd(sum.queueNs, std::max<std::int64_t>(0, record.begin_ns() - record.returned_ns()));
+    if (!record.has_counters()) continue;
+    const snapshot::DeviceCounters& counters = record.counters();
+    ++sum.counted;
+    sum.read = saturatingAdd(sum.read, std::max<std::int64_t>(0, counters.read_bytes()));
+    sum.written = saturatingAdd(sum.written, std::max<std::int64_t>(0, counters.written_bytes()));
+    sum.occupancy += counters.occupancy();
+    sum.tensor += counters.tensor();
+    sum.hasOccupancy &= counters.has_occupancy();
+    sum.hasTensor &= counters.has_tensor();
   }
   for (int i = 0; i < work.kernels_size(); ++i) {
     const snapshot::DeviceKernel& kernel = work.kernels(i);
     const Sum& sum = sums[static_cast<std::size_t>(i)];
     if (sum.launches == 0) continue;
+    const auto mean = [&](bool has, double total) {
+      return when(has && sum.counted > 0, total / static_cast<double>(std::max<std::int64_t>(1, sum.counted)));
+    };
+    // A mean goes on as a mean over all launches that were counted.
     SS_STORE_TRY(insert(
-        "INSERT INTO device_kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET launches = launches + "
-        "excluded.launches, ns = ns + excluded.ns, queue_ns = queue_ns + excluded.queue_ns",
+        "INSERT INTO device_kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET launches "
+        "= "
+        "launches + excluded.launches, ns = ns + excluded.ns, queue_ns = queue_ns + excluded.queue_ns, achieved_occupancy = "
+        "coalesce((achieved_occupancy * counted + excluded.achieved_occupancy * excluded.counted) / (counted + "
+        "excluded.counted), achieved_occupancy, excluded.achieved_occupancy), tensor = coalesce((tensor * counted + "
+        "excluded.tensor * excluded.counted) / (counted + excluded.counted), tensor, excluded.tensor), counted = counted + "
+        "excluded.counted, read_bytes = read_bytes + excluded.read_bytes, written_bytes = written_bytes + "
+        "excluded.written_bytes",
         run, kernel.name(), kernel.blocks(), kernel.threads(), kernel.registers(), kernel.shared_bytes(), kernel.occupancy(),
-        sum.launches, sum.ns, sum.queueNs));
+        sum.launches, sum.ns, sum.queueNs, sum.counted, sum.read, sum.written, mean(sum.hasOccupancy, sum.occupancy),
+        mean(sum.hasTensor, sum.tensor)));
   }
   return {};
 }

@@ -61,9 +61,11 @@ void recordBuild(storage::Recorder& recorder, const Session& session) {
 void recordDeviceTimes(storage::Recorder& recorder, const Session& session) {
   const auto device = findDevice(session.options().device);
   if (!device || (*device)->facts().immediate || session.options().record == "off") return;
-  const ActivitySource* const source = activityOf(**device);
+  const std::string& asked = session.options().recordRung;
+  const ActivitySource* const source = asked == "host" ? nullptr : activityOf(**device);
   snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::INFO);
+  const bool lower = source && !source->rung().name.empty() && source->rung().name != asked;
+  alert.set_severity(lower && asked == "counters" ? snapshot::Alert::WARNING : snapshot::Alert::INFO);
   alert.set_code("device_times");
   alert.set_node(-1);
   alert.set_value(-1);
@@ -74,9 +76,9 @@ void recordDeviceTimes(storage::Recorder& recorder, const Session& session) {
                            "clock",
                            (*device)->facts().name, source->rung().name,
                            source->rung().reason.empty() ? "" : ": " + source->rung().reason)
-             : fmt::format("times of instructions on '{}' are those that the host took to issue them: the "
-                           "device tells none",
-                           (*device)->facts().name));
+             : fmt::format("times of instructions on '{}' are those that the host took to issue them: {}",
+                           (*device)->facts().name,
+                           asked == "host" ? "nobody asks the device (record.rung=host)" : "the device tells none"));
   recorder.alert(alert);
   if (source && source->lostActivity() > 0)
     recorder.lost("device records", source->lostActivity(), "the device dropped records of what ran when",

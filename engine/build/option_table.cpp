@@ -273,6 +273,13 @@ std::vector<OptionInfo> plainOptions() {
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops, which run on the CPU", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
+      {"record.rung",
+       "activity",
+       "how a device tells of recorded steps: activity (records of the driver's profiler), counters (these, and the bytes, "
+       "occupancy and tensor cores that hardware counts: every kernel then runs alone, so the step is slower and its times "
+       "are not those of others), events (around the work: no waits, no overhead), host (the times of issuing it). What "
+       "cannot be had falls to the next of counters, activity, events; the project keeps which it was, and why",
+       {"activity", "counters", "events", "host"}},
       {"record.nvtx",
        "off",
        "ranges run, step, phase, module, node in domain stepscope for NVIDIA's tools, of steps at full speed",

@@ -277,6 +277,10 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
          return {};
        }},
       {"cuda.tf32", [&] { return setToggle(o.cudaTf32); }},
+      {"record.rung",
+       [&] {
+         return setChoice(o.recordRung, {"activity", "counters", "events", "host"});
+       }},
       {"record.nvtx", [&] { return setToggle(o.nvtx); }},
       {"record.batch",
        [&]() -> Status {

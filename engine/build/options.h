@@ -82,6 +82,7 @@ struct TrainOptions {
   std::map<std::string, bool> passes;                      // pass.<name> = on|off
   std::map<std::string, std::string> added;                // values of the options that a Registry added
   std::string record = "instructions";                     // off | steps | instructions
+  std::string recordRung = "activity";                     // the highest by which a device records (kernels/activity.h)
   bool nvtx = false;                                       // ranges for NVIDIA's tools
   std::int64_t cudaStreams = 2;                            // of a device that has several
   std::shared_ptr<const StreamPartition> streamPartition;  // which of them nodes run on; null: the plan's choice

@@ -63,12 +63,17 @@ void placeOnHostClock(Activity& activity, std::span<Span> spans) {
 
 void append(Activity& to, Activity from) {
   const auto kernels = static_cast<std::int32_t>(to.kernels.size());
+  const auto counters = static_cast<std::int32_t>(to.counters.size());
   for (ActivityRecord& record : from.records) {
     if (record.kernel >= 0) record.kernel += kernels;
+    if (record.counters >= 0) record.counters += counters;
     to.records.push_back(record);
   }
   to.kernels.insert(to.kernels.end(), from.kernels.begin(), from.kernels.end());
+  to.counters.insert(to.counters.end(), from.counters.begin(), from.counters.end());
   to.lost += from.lost;
+  to.uncounted += from.uncounted;
+  if (to.counted.empty()) to.counted = std::move(from.counted);
 }
 
 int rowOf(const Instruction& instruction) {

@@ -142,9 +142,9 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   if (begin == 0 || begin != goesOnAt_)
     nextEarly_ = static_cast<std::size_t>(std::ranges::lower_bound(plan_.early, begin, {}, &EarlyCollective::instruction) -
                                           plan_.early.begin());
-  ActivitySource* const source = options.spans ? activityOf(device_) : nullptr;
+  ActivitySource* const source = options.spans && options.rung != ActivityRung::kHost ? activityOf(device_) : nullptr;
   const std::size_t before = options.spans ? options.spans->size() : 0;
-  if (source) source->startActivity();
+  if (source) source->startActivity(options.rung);
   const bool hasGraphs = graphsOf(device_) != nullptr;
   if (hasGraphs) findPieces();
   if (begin == 0) issue_ = {};

@@ -88,11 +88,12 @@ class Executor {
   Status setInput(ValueId id, const TensorView& view);
 
   struct RunOptions {
-    RandomKey key;                       // seed and step; the node part is filled in
-    bool update = true;                  // whether instructions of the update entry run
-    std::vector<Span>* spans = nullptr;  // appended to when not null; reserve it first
-    Activity* activity = nullptr;        // with spans: what the device recorded is added to it
-    InstructionMarks* marks = nullptr;   // told of instructions that run a kernel or a copy
+    RandomKey key;                                // seed and step; the node part is filled in
+    bool update = true;                           // whether instructions of the update entry run
+    std::vector<Span>* spans = nullptr;           // appended to when not null; reserve it first
+    Activity* activity = nullptr;                 // with spans: what the device recorded is added to it
+    ActivityRung rung = ActivityRung::kActivity;  // with spans: the highest by which the device records
+    InstructionMarks* marks = nullptr;            // told of instructions that run a kernel or a copy
     // Runs collectives; it is there where the plan's device runs them. Null: their kernels do, which know of one rank alone,
     // so that nothing is sent (trials, proofs).
     CollectiveRunner* collectives = nullptr;

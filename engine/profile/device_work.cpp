@@ -2,11 +2,20 @@
 
 namespace stepscope {
 
+ActivityRung rungCalled(std::string_view name) {
+  return name == "host"       ? ActivityRung::kHost
+         : name == "events"   ? ActivityRung::kEvents
+         : name == "counters" ? ActivityRung::kCounters
+                              : ActivityRung::kActivity;
+}
+
 snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung& rung) {
   snapshot::DeviceWork work;
   work.set_rung(rung.name);
   work.set_rung_reason(rung.reason);
   work.set_lost(activity.lost);
+  work.set_counted(activity.counted);
+  work.set_uncounted(activity.uncounted);
   for (const ActivityKernel& kernel : activity.kernels) {
     auto& out = *work.add_kernels();
     out.set_name(kernel.name);
@@ -16,7 +25,7 @@ snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung
     out.set_shared_bytes(kernel.sharedBytes);
     out.set_occupancy(kernel.occupancy);
   }
-  const auto add = [&work](const ActivityRecord& record) {
+  const auto add = [&](const ActivityRecord& record) {
     if (record.id == 0 && isWork(record.kind)) return;
     auto& out = *work.add_records();
     out.set_kind(static_cast<snapshot::DeviceRecord::Kind>(record.kind));
@@ -29,6 +38,13 @@ snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung
     out.set_end_ns(record.end);
     out.set_bytes(record.bytes);
     out.set_what(record.what);
+    if (record.counters < 0) return;
+    const KernelCounters& counted = activity.counters[static_cast<std::size_t>(record.counters)];
+    snapshot::DeviceCounters& counters = *out.mutable_counters();
+    counters.set_read_bytes(counted.readBytes);
+    counters.set_written_bytes(counted.writtenBytes);
+    if (counted.occupancy >= 0) counters.set_occupancy(counted.occupancy);
+    if (counted.tensor >= 0) counters.set_tensor(counted.tensor);
   };
   // A step may be several recordings.
   for (const bool called : {true, false})

@@ -20,7 +20,7 @@ class StepWatchers {
   void beginFlight(const Executor& executor);                         // the same, of a step at full speed
   NvtxRanges* ranges(const Graph& graph, const ExecutionPlan& plan);  // null: nobody wants them
 
-  Activity activity;  // of the newest step at full speed that was recorded
+  Activity activity;  // of the step that runs or stands, or ran last, as far as it was recorded
 
  private:
   const NotePlan& notePlan(const Executor& executor);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/build/loss_scale.h"
+#include "engine/profile/device_work.h"
 #include "engine/step/scaled_gradients.h"
 #include "engine/step/step_alerts.h"
 #include "engine/step/traced_statistics.h"
@@ -51,7 +52,10 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   if (recorded || !timed_) {
     spans.reserve(plan().instructions.size());
     run.spans = &spans;
-    if (recorded) run.activity = &watchers_.activity;
+    if (recorded) {
+      run.activity = &watchers_.activity;
+      run.rung = rungCalled(options().recordRung);
+    }
   }
   run.marks = watchers_.ranges(graph(), plan());
   context_.processor.begin();

@@ -10,6 +10,7 @@
 #include "engine/build/loss_scale.h"
 #include "engine/build/schedule.h"
 #include "engine/plan/fits.h"
+#include "engine/profile/device_work.h"
 #include "engine/profile/roofline.h"
 #include "engine/state/random_weights.h"
 #include "engine/step/step_alerts.h"
@@ -184,6 +185,8 @@ Executor::RunOptions Stepper::runOptions() const {
   run.update = step().request.forwardOnly || roundEnds();  // a part of a step that is run as a model is run whole
   run.flushSubnormals = options().subnormals == "flush";
   run.graphs = options().cudaGraphs;
+  // Whole steps alone are counted: counting begins and ends slowly.
+  run.rung = std::min(rungCalled(options().recordRung), ActivityRung::kActivity);
   return run;
 }
 

@@ -92,7 +92,10 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
   const ActivitySource* const source = activityOf(executor_->device());
   const bool placed = source != nullptr;
-  if (placed && !watchers_.activity.records.empty()) *record.mutable_device() = workOf(watchers_.activity, source->rung());
+  if (placed && !lastSpans_.empty() && options().recordRung == "host")
+    record.mutable_device()->set_rung("host");
+  else if (placed && !watchers_.activity.records.empty())
+    *record.mutable_device() = workOf(watchers_.activity, source->rung());
   for (const Span& span : lastSpans_) {
     auto& s = *record.add_spans();
     s.set_thread(placed ? rowOf(plan().instructions[static_cast<std::size_t>(span.instruction)]) : 0);

@@ -22,7 +22,7 @@ CudaDevice::CudaDevice(const std::string& name, const Gpu& gpu, CuContext contex
       complaints_(driver_),
       captured_(driver_),
       kernelFacts_(driver_, gpu.attribute(kCuThreadsOfMultiprocessor)),
-      recorder_(driver_) {
+      recorder_(driver_, context, gpu.device) {
   facts_.name = name;
   facts_.kernels = "cuda";
   facts_.space = Space::kDevice;

@@ -101,7 +101,7 @@ class CudaDevice final : public Device,
   Result<std::unique_ptr<DeviceRanks>> joinRanks(std::span<const std::byte> id, int rank, int size) override;
 
   // --- records
-  void startActivity() override;
+  void startActivity(ActivityRung highest) override;
   Activity takeActivity() override;
   std::int64_t lostActivity() const override { return recorder_.lost(); }
   Rung rung() const override { return recorder_.rung(); }

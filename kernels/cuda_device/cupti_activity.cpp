@@ -156,6 +156,7 @@ void CuptiActivity::begin(CuStream, StreamId id, const Work& what) {
   record.stream = id;
   record.kind = what.kind;
   record.bytes = what.bytes;
+  record.counters = what.counters;
   if (what.kernel) record.kernel = numberOf(activity_, *what.kernel);
   open_ = cupti_.pushExternal(kCuptiCustom0, work_.size() + 1) == 0;
   record.called = hostClock();
@@ -184,7 +185,7 @@ ActivityRecord CuptiActivity::recordOf(const Ran& ran, std::size_t number) {
   }
   if (ran.kind != ActivityKind::kKernel) {
     record.bytes = ran.bytes;
-    record.kernel = -1;
+    record.kernel = record.counters = -1;
     if (!ran.onStream) record.stream = kNoStream;
   } else if (record.kernel >= 0) {
     ActivityKernel kernel = activity_.kernels[static_cast<std::size_t>(record.kernel)];

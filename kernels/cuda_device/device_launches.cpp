@@ -88,7 +88,7 @@ Status CudaDevice::put(CuFunction function, const char* name, std::int64_t block
   failures_.notePut(name);
   const ActivityKernel* const facts =
       recorder_.isThere() && !capturing_ && activityId != 0 ? &kernelFacts_.of(function, name, blocks, threads) : nullptr;
-  recorder_.begin(on, stream, {ActivityKind::kKernel, 0, facts});
+  recorder_.begin(on, stream, {ActivityKind::kKernel, 0, facts}, !capturing_);
   const CuResult result = driver_.launch(function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1,
                                          0, on, parameters, nullptr);
   recorder_.end(on);
@@ -103,7 +103,7 @@ Result<bool> CudaDevice::product(const LibraryProduct& product) {
   SS_ASSIGN(CuStream on, streamOf(product.stream));
   if (!library_->takes(product)) return false;
   failures_.notePut(kByLibrary.name);
-  recorder_.begin(on, product.stream, {ActivityKind::kKernel, 0, &kByLibrary});
+  recorder_.begin(on, product.stream, {ActivityKind::kKernel, 0, &kByLibrary}, !capturing_);
   auto put = library_->run(product, on);
   recorder_.end(on);
   if (!put) return failures_.named(put.error());
@@ -130,9 +130,9 @@ Status CudaDevice::answer(bool all) {
   return {};
 }
 
-void CudaDevice::startActivity() {
+void CudaDevice::startActivity(ActivityRung highest) {
   const std::lock_guard lock(mutex_);
-  if (enter()) recorder_.start(streams_[0]);
+  if (enter()) recorder_.start(streams_[0], highest);
 }
 
 Activity CudaDevice::takeActivity() {

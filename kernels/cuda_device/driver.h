@@ -100,6 +100,7 @@ inline constexpr unsigned kCuHostReachable = 3;  // pinned memory: portable, map
   F(contextRetain, cuDevicePrimaryCtxRetain, (CuContext * context, CuDevice device))                                    \
   F(contextRelease, cuDevicePrimaryCtxRelease_v2, (CuDevice device))                                                    \
   F(contextSet, cuCtxSetCurrent, (CuContext context))                                                                   \
+  F(contextSynchronise, cuCtxSynchronize, ())                                                                           \
   F(moduleLoad, cuModuleLoadData, (CuModule * module, const void* image))                                               \
   F(moduleUnload, cuModuleUnload, (CuModule module))                                                                    \
   F(moduleFunction, cuModuleGetFunction, (CuFunction * function, CuModule module, const char* name))                    \

@@ -62,6 +62,7 @@ void EventTimes::begin(CuStream stream, StreamId id, const Work& what) {
   record.stream = id;
   record.kind = what.kind;
   record.bytes = what.bytes;
+  record.counters = what.counters;
   record.correlation = work_.size() + 1;
   if (what.kernel) record.kernel = numberOf(activity_, *what.kernel);
   open_ = work.begin && work.end && driver_.eventRecord(work.begin, stream) == kCuSuccess;

@@ -18,6 +18,7 @@ class Recording {
     ActivityKind kind = ActivityKind::kKernel;
     std::int64_t bytes = 0;
     const ActivityKernel* kernel = nullptr;  // borrowed until `end`; null for copies and fills
+    std::int32_t counters = -1;              // as of its record
   };
   virtual ~Recording() = default;  // the streams have been waited for
   // False: it cannot record now; nothing has begun. `clock`: a stream on which nothing else is.

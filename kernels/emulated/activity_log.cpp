@@ -32,19 +32,33 @@ ClockPair ActivityLog::pair() const {
   return {offset_ + static_cast<std::int64_t>(rate_ * static_cast<double>(host)), host};
 }
 
-void ActivityLog::start() {
+void ActivityLog::start(ActivityRung rung) {
+  rung_ = rung;
   activity_ = {};
+  if (rung == ActivityRung::kCounters) activity_.counted = "bytes that threads load and store, without caches";
   buffer_.clear();
   activity_.clocks.push_back(pair());
   on_ = true;
 }
 
-void ActivityLog::add(ActivityRecord record, const ActivityKernel* kernel) {
-  if (!on_ || drops()) return;
+ActivitySource::Rung ActivityLog::rung() const {
+  return {rung_ == ActivityRung::kCounters ? "counters" : rung_ == ActivityRung::kEvents ? "events" : "activity", ""};
+}
+
+void ActivityLog::add(ActivityRecord record, const ActivityKernel* kernel, const KernelCounters* counters) {
+  if (!on_ || (rung_ == ActivityRung::kEvents && !isWork(record.kind))) return;
+  if (drops()) {
+    if (counters) ++activity_.uncounted;
+    return;
+  }
   if (kernel) {
     const auto found = std::ranges::find(activity_.kernels, *kernel);
     record.kernel = static_cast<std::int32_t>(found - activity_.kernels.begin());
     if (found == activity_.kernels.end()) activity_.kernels.push_back(*kernel);
+  }
+  if (counters) {
+    record.counters = static_cast<std::int32_t>(activity_.counters.size());
+    activity_.counters.push_back(*counters);
   }
   buffer_.push_back(record);
   if (buffer_.size() == kBufferRecords) handOver();
@@ -73,7 +87,7 @@ void ActivityLog::handOver() {
   for (const ActivityRecord& record : buffer_) keep(record);
   buffer_.clear();
   overhead.end = now();
-  if (!drops()) keep(overhead);
+  if (rung_ != ActivityRung::kEvents && !drops()) keep(overhead);
 }
 
 double occupancyOf(int threads, std::int64_t sharedBytes) {

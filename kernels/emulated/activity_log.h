@@ -17,14 +17,16 @@ class ActivityLog {
   ActivityLog(std::uint64_t seed, std::int64_t dropEach);
 
   bool on() const { return on_; }
-  void start();
+  bool counts() const { return on_ && rung_ == ActivityRung::kCounters; }
+  void start(ActivityRung rung);
+  ActivitySource::Rung rung() const;
   Activity take();
   std::int64_t lost() const { return lost_; }
 
   // The device's clock now.
   std::int64_t now() const;
-  // A record of the kernel, null for everything else.
-  void add(ActivityRecord record, const ActivityKernel* kernel);
+  // A record of the kernel and what was counted of it, null for everything else.
+  void add(ActivityRecord record, const ActivityKernel* kernel, const KernelCounters* counters = nullptr);
   // Of the next call that puts work on a stream, or waits.
   std::uint64_t nextCorrelation() { return ++correlation_; }
 
@@ -39,6 +41,7 @@ class ActivityLog {
   std::uint64_t random_, correlation_ = 0;
   std::int64_t seen_ = 0, lost_ = 0;
   bool on_ = false;
+  ActivityRung rung_ = ActivityRung::kActivity;  // of this recording, or the newest
   std::vector<ActivityRecord> buffer_;
   Activity activity_;
 };

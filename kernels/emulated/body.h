@@ -41,6 +41,10 @@ class Global {
     const Memory& m = checked(i, 1);
     if (m.access == Access::kRead) emulated::readOnly(m, i);
     if (m.cells) emulated::noteWrite(m, i, true);
+    if (m.traffic) {
+      m.traffic->read += static_cast<std::int64_t>(sizeof(T));
+      m.traffic->written += static_cast<std::int64_t>(sizeof(T));
+    }
     T& place = reinterpret_cast<T*>(m.open)[i];
     return std::exchange(place, place + value);
   }

@@ -180,16 +180,16 @@ class EmulatedDevice final : public Device,
     return answer();
   }
 
-  void startActivity() override {
+  void startActivity(ActivityRung highest) override {
     const std::lock_guard lock(mutex_);
-    log_.start();
+    log_.start(highest);
   }
   Activity takeActivity() override {
     const std::lock_guard lock(mutex_);
     return log_.take();
   }
   std::int64_t lostActivity() const override { return log_.lost(); }
-  Rung rung() const override { return {"activity", ""}; }
+  Rung rung() const override { return log_.rung(); }
 
   bool takes(const KernelSpec& spec) const override { return !order_.lacks.contains(spec.op) && cudaTakes(spec); }
 
@@ -265,12 +265,13 @@ class EmulatedDevice final : public Device,
                                               fmt::format("kernel '{}': {}", shared->kernel(), operand.name)));
       }
       const std::uint64_t seed = random();
-      const auto run = [&] { return shared->run(fibres_, seed, order_.tracked); };
+      const auto run = [&] { return shared->run(fibres_, seed, order_.tracked, log_.counts()); };
       const Status status = library ? library->guarded(run) : run();
       if (log_.on())
         ran_ = {shared->kernel(),      shared->blocks(),
                 shared->threads(),     0,
                 shared->sharedBytes(), occupancyOf(shared->threads(), shared->sharedBytes())};
+      counted_ = {shared->traffic().read, shared->traffic().written};
       return status;
     };
     return put(stream, work, recordOf(ActivityKind::kKernel), shared->kernel());
@@ -407,7 +408,8 @@ class EmulatedDevice final : public Device,
         ActivityRecord record = command.record;
         record.begin = begin;
         record.end = log_.now();
-        log_.add(record, record.kind == ActivityKind::kKernel ? &ran_ : nullptr);
+        const bool kernel = record.kind == ActivityKind::kKernel;
+        log_.add(record, kernel ? &ran_ : nullptr, kernel && log_.counts() ? &counted_ : nullptr);
       }
       if (status) continue;
       if (status.error().code == ErrorCode::kInternal)
@@ -440,7 +442,8 @@ class EmulatedDevice final : public Device,
   Fibres fibres_;
   std::vector<std::deque<Command>> streams_;
   ActivityLog log_;
-  ActivityKernel ran_;  // the kernel that ran last, while records are made
+  ActivityKernel ran_;      // the kernel that ran last, while records are made
+  KernelCounters counted_;  // of it
   std::int64_t allocations_ = 0, launches_ = 0;
   std::optional<Error> broken_, complaint_;
 };

@@ -169,12 +169,16 @@ void permuted(std::int64_t count, std::uint64_t word, Visit&& visit) {
 
 }  // namespace
 
-Status Launch::run(Fibres& fibres, std::uint64_t seed, bool tracked) {
+Status Launch::run(Fibres& fibres, std::uint64_t seed, bool tracked, bool counted) {
   random_ = seed * 0x9E3779B97F4A7C15ull + 0x2545F4914F6CDD1Dull;
   tracked_ = tracked;
   // A launch of a graph runs again: nothing of the run before counts.
   shadows_.clear();
-  for (Memory& operand : operands_) operand.cells = nullptr;
+  traffic_ = {};
+  for (Memory& operand : operands_) {
+    operand.cells = nullptr;
+    operand.traffic = counted ? &traffic_ : nullptr;
+  }
   complained_ = false;
   Launch* const before = runningLaunch;
   Fibres* const fibresBefore = runningFibres;

@@ -60,10 +60,11 @@ class Launch {
   std::int64_t blocks() const { return blocks_; }
   int threads() const { return threads_; }
   std::int64_t sharedBytes() const { return sharedBytes_; }  // of the last block that ran
+  const Traffic& traffic() const { return traffic_; }        // of the last run, where it was counted
 
-  // --- run by the device, once the operands' `open` is set. `tracked`: races and missing values are looked for. Errors:
-  // kInternal for a Fault; what the complaint says of an operand.
-  Status run(Fibres& fibres, std::uint64_t seed, bool tracked);
+  // --- run by the device, once the operands' `open` is set. `tracked`: races and missing values are looked for; `counted`:
+  // so is traffic(). Errors: kInternal for a Fault; what the complaint says of an operand.
+  Status run(Fibres& fibres, std::uint64_t seed, bool tracked, bool counted);
 
   // --- called by the kernel, in the fibre of a thread
   void barrier(int line);
@@ -99,6 +100,7 @@ class Launch {
   int threads_ = 0;
   std::function<void()> body_;
   std::deque<Shadow> shadows_;
+  Traffic traffic_;
   std::uint64_t random_ = 1;
   bool tracked_ = true;
 

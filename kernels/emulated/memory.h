@@ -21,6 +21,11 @@ enum class Access : std::uint8_t {
   kReadWrite,  // every element has a value before and may get another
 };
 
+// Bytes that the threads of a launch moved from and to memory of the device, every access counted: there are no caches.
+struct Traffic {
+  std::int64_t read = 0, written = 0;
+};
+
 struct Memory {
   Launch* launch = nullptr;
   std::string name;              // "input 0", "shared array 1"
@@ -29,7 +34,8 @@ struct Memory {
   std::int64_t count = 0;        // elements
   std::size_t size = 0;          // bytes of one
   Access access = Access::kRead;
-  Cell* cells = nullptr;  // of element 0; null = not tracked
+  Cell* cells = nullptr;       // of element 0; null = not tracked
+  Traffic* traffic = nullptr;  // null = not counted, as of shared arrays
 };
 
 // Errors of an access are thrown (Fault): a kernel has nothing to return.
@@ -48,11 +54,13 @@ class Ref {
   operator std::remove_const_t<T>() const { return value(); }  // NOLINT: as a reference would
   std::remove_const_t<T> value() const {
     if (memory_.cells) noteRead(memory_, index_);
+    if (memory_.traffic) memory_.traffic->read += static_cast<std::int64_t>(sizeof(T));
     return *at();
   }
   const Ref& operator=(std::remove_const_t<T> value) const {
     if constexpr (std::is_const_v<T>) readOnly(memory_, index_);
     if (memory_.cells) noteWrite(memory_, index_);
+    if (memory_.traffic) memory_.traffic->written += static_cast<std::int64_t>(sizeof(T));
     *at() = value;
     return *this;
   }

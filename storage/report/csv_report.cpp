@@ -63,12 +63,13 @@ std::string rooflineCsv(const ReportData& data) {
       data,
       "position,node,op,label,phase,category,implementation,flops,bytes,core_cache_bytes,shared_cache_bytes,memory_"
       "bytes,intensity,roof_ns,bound_by,executions,"
-      "median_ns,share");
+      "median_ns,share,measured_bytes");
   for (const RooflineRow& r : data.roofline.rows) {
     const InstructionTime& i = data.timing.instructions[r.instruction];
     csv.line(i.position, i.node, i.op, i.label, i.phase, i.category, i.implementation, i.flops, r.bytes, r.coreCacheBytes,
              r.sharedCacheBytes, r.memoryBytes, r.intensity, r.roofNs, r.boundBy, i.time.n,
-             i.time.n > 0 ? fmt::format("{}", i.time.median) : std::string(), r.share);
+             i.time.n > 0 ? fmt::format("{}", i.time.median) : std::string(), r.share,
+             r.measuredBytes ? fmt::format("{}", *r.measuredBytes) : std::string());
   }
   return csv.take();
 }

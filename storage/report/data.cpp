@@ -57,6 +57,7 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   data.steps = asLastExecuted(executed);
   SS_STORE_ASSIGN(data.timing, readTiming(project, run, std::move(executed)));
   SS_STORE_ASSIGN(data.roofline, readRoofline(project, data.timing));
+  SS_STORE_ASSIGN(data.kernels, readDeviceKernels(project, run));
   SS_STORE_ASSIGN(data.statistics, readRecordedStatistics(project, run, kMostStatistics));
   SS_STORE_ASSIGN(data.trials, readTrials(project, run));
   SS_STORE_ASSIGN(data.ledger, readLedger(project, run));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/device_kernels.h"
 #include "storage/error.h"
 #include "storage/ledger.h"
 #include "storage/queries.h"
@@ -29,6 +30,7 @@ struct ReportData {
   std::vector<StepRow> steps;  // each step once, as last executed
   Timing timing;
   Roofline roofline;
+  DeviceKernels kernels;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>
       statistics;                       // by step; thinned out where there are very many

@@ -192,19 +192,44 @@ Json rooflineJson(const ReportData& data) {
                                        {"measured_over", p.measuredOver},
                                        {"threads", p.threads}};
                          })},
-          {"instructions", list(data.roofline.rows, [&data](const RooflineRow& r) {
-             const InstructionTime& i = data.timing.instructions[r.instruction];
-             return Json{{"position", i.position},
-                         {"flops", number(i.flops)},
-                         {"bytes", r.bytes},
-                         {"core_cache_bytes", r.coreCacheBytes},
-                         {"shared_cache_bytes", r.sharedCacheBytes},
-                         {"memory_bytes", r.memoryBytes},
-                         {"intensity", number(r.intensity)},
-                         {"roof_ns", number(r.roofNs)},
-                         {"bound_by", r.boundBy},
-                         {"median_ns", r.share ? Json(i.time.median) : Json(nullptr)},
-                         {"share", number(r.share)}};
+          {"instructions", list(data.roofline.rows,
+                                [&data](const RooflineRow& r) {
+                                  const InstructionTime& i = data.timing.instructions[r.instruction];
+                                  return Json{{"position", i.position},
+                                              {"flops", number(i.flops)},
+                                              {"bytes", r.bytes},
+                                              {"core_cache_bytes", r.coreCacheBytes},
+                                              {"shared_cache_bytes", r.sharedCacheBytes},
+                                              {"memory_bytes", r.memoryBytes},
+                                              {"intensity", number(r.intensity)},
+                                              {"roof_ns", number(r.roofNs)},
+                                              {"bound_by", r.boundBy},
+                                              {"median_ns", r.share ? Json(i.time.median) : Json(nullptr)},
+                                              {"share", number(r.share)},
+                                              {"measured_bytes", r.measuredBytes ? Json(*r.measuredBytes) : Json(nullptr)}};
+                                })},
+          {"counted", data.roofline.counted}};
+}
+
+Json kernelsJson(const ReportData& data) {
+  return {{"rung", data.kernels.rung},
+          {"rung_reason", data.kernels.reason},
+          {"counted", data.kernels.counted},
+          {"rows", list(data.kernels.rows, [](const DeviceKernelRow& r) {
+             return Json{{"name", r.name},
+                         {"blocks", r.blocks},
+                         {"threads", r.threads},
+                         {"registers", r.registers},
+                         {"shared_bytes", r.sharedBytes},
+                         {"occupancy", number(r.occupancy)},
+                         {"launches", r.launches},
+                         {"ns", r.ns},
+                         {"queue_ns", r.queueNs},
+                         {"counted", r.counted},
+                         {"read_bytes", r.readBytes},
+                         {"written_bytes", r.writtenBytes},
+                         {"achieved_occupancy", number(r.achieved)},
+                         {"tensor", number(r.tensor)}};
            })}};
 }
 
@@ -278,6 +303,7 @@ std::string jsonReport(const ReportData& data) {
   root["plan"] = planJson(data.plan);
   root["timing"] = timingJson(data.timing);
   root["roofline"] = rooflineJson(data);
+  root["kernels"] = kernelsJson(data);
   root["ledger"] = {{"step", data.ledger.step}, {"signature", data.ledger.signature}};
   root["ledger"]["lines"] = list(data.ledger.lines, [](const LedgerRow& l) {
     return Json{{"instruction", l.instruction},

@@ -19,7 +19,8 @@
 //   roofline      peaks: [name, per_second, capacity, measured_over, threads], empty when none was measured; instructions:
 //   [position,
 //                 flops, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by, median_ns,
-//                 share]
+//                 share, measured_bytes]; counted: what measured_bytes are, empty when no step has counters
+//   kernels       rung, rung_reason, counted of the newest step with them; rows: the table device_kernels, the longest first
 //   steps         [step, loss, learning_rate, gradient_norm, updated, samples, tokens, begin_ns, ns, planned_bytes,
 //   peak_bytes,
 //                 warm_up, stopped_in, cpu_ns, wait_ns, speed, batch]

@@ -83,6 +83,8 @@ doc::Table slowTable(const ReportData& data) {
                     {"op/byte", "operations per byte read or written; a multiply-add counts as two", Quantity::kNumber},
                     {"compute", "operations per second at the median", Quantity::kFlopRate},
                     {"traffic", "bytes read and written per second at the median", Quantity::kByteRate},
+                    {"bytes", "read and written, as the plan has it", Quantity::kBytes},
+                    {"measured", "bytes that were counted while its kernels ran", Quantity::kBytes},
                     {"kernel", "implementation that was chosen", Quantity::kText, true, true, true}},
                    {}};
   for (const RooflineRow* row : slowest) {
@@ -91,7 +93,14 @@ doc::Table slowTable(const ReportData& data) {
     const bool computes = row->intensity && *row->intensity > 0;
     table.rows.push_back({i.position, instructionCell(i, doc::categoryColour(i.category)), row->aboveNs, i.time.median,
                           row->roofNs, *row->share, row->boundBy, computes ? doc::Cell(row->intensity) : doc::Cell("–"),
-                          i.flops * perSecond, static_cast<double>(row->bytes) * perSecond, elided(i.implementation, 60)});
+                          i.flops * perSecond, static_cast<double>(row->bytes) * perSecond, row->bytes,
+                          row->measuredBytes ? doc::Cell(*row->measuredBytes) : doc::Cell("–"),
+                          elided(i.implementation, 60)});
+  }
+  if (data.roofline.counted.empty()) {
+    constexpr std::ptrdiff_t kBytes = 10;  // and kBytes + 1, what was measured beside it
+    table.columns.erase(table.columns.begin() + kBytes, table.columns.begin() + kBytes + 2);
+    for (auto& row : table.rows) row.erase(row.begin() + kBytes, row.begin() + kBytes + 2);
   }
   return table;
 }

@@ -13,9 +13,9 @@ constexpr std::size_t kTitleLetters = 160;
 // The order in which people ask: is it all right, does it learn, where does the time go, the memory, what did the start
 // cost.
 constexpr MaybeSection (*kParts[])(const ReportData&) = {
-    alertsSection,   lossSection,    valuesSection,  timeSection,   opsSection,    instructionSection,
-    rooflineSection, ledgerSection,  ranksSection,   memorySection, trialsSection, startUpSection,
-    passSection,     optionsSection, machineSection, stepsSection,
+    alertsSection,   lossSection,    valuesSection,  timeSection,    opsSection,    instructionSection,
+    rooflineSection, kernelsSection, ledgerSection,  ranksSection,   memorySection, trialsSection,
+    startUpSection,  passSection,    optionsSection, machineSection, stepsSection,
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ MaybeSection timeSection(const ReportData& data);         // phases of the step
 MaybeSection opsSection(const ReportData& data);          // operators by time
 MaybeSection instructionSection(const ReportData& data);  // slowest instructions
 MaybeSection rooflineSection(const ReportData& data);     // instructions compared with what the machine allows
+MaybeSection kernelsSection(const ReportData& data);      // what a device ran, and what hardware counted of it
 MaybeSection trialsSection(const ReportData& data);       // options against the step as it is, ranked
 MaybeSection ledgerSection(const ReportData& data);       // what the step was spent on, and what would shrink it
 MaybeSection ranksSection(const ReportData& data);        // the processes of the run, and for whom they waited

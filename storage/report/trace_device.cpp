@@ -118,6 +118,16 @@ void DeviceTracer::writeWork(const snapshot::DeviceRecord& record, const std::st
         kernel.threads(), static_cast<int>(std::lround(100 * std::clamp(occupancy, 0.0, 1.0))));
     name = fmt::format("{}: {}", op, kernel.name());
   }
+  if (record.has_counters()) {
+    const snapshot::DeviceCounters& counters = record.counters();
+    arguments += fmt::format(R"(, "counted": {}, "read bytes": {}, "written bytes": {})", quoted(work_.counted()),
+                             counters.read_bytes(), counters.written_bytes());
+    const auto share = [&](const char* what, bool has, double value) {
+      if (has && std::isfinite(value)) arguments += fmt::format(R"(, "{}": {})", what, value);
+    };
+    share("achieved occupancy", counters.has_occupancy(), counters.occupancy());
+    share("tensor cores busy", counters.has_tensor(), counters.tensor());
+  }
   trace_.complete("kernel", name, row, record.begin_ns(), ns, arguments);
 }
 

@@ -82,7 +82,7 @@ Result<double> medianNs(Device& device, int rounds, Put&& put) {
   if (!source) return unsupported(fmt::format("device '{}' does not tell times", device.facts().name));
   std::vector<std::int64_t> times;
   for (int round = 0; round <= rounds; ++round) {
-    source->startActivity();
+    source->startActivity(ActivityRung::kActivity);
     activityId = 1;
     const Status done = put();
     activityId = 0;

@@ -24,9 +24,9 @@ def expect(holds, what):
         sys.exit(f"expected {what}")
 
 
-def trace_of(stepscope, model, folder, device):
+def trace_of(stepscope, model, folder, device, *more):
     project, trace = folder / f"{device.replace(':', '_')}.stepscope", folder / "run.trace.json"
-    run(stepscope, "train", model / "model.onnx", "--data", model / "batches.npz", "--steps", 3, "--device", device, "--project", project)
+    run(stepscope, "train", model / "model.onnx", "--data", model / "batches.npz", "--steps", 3, "--device", device, "--project", project, *more)
     run(stepscope, "report", project, "-o", trace)
     lost = run(stepscope, "sql", project, "SELECT amount FROM lost WHERE what = 'device records'").split()[1:]
     return json.loads(trace.read_text()), [int(amount) for amount in lost]
@@ -95,6 +95,14 @@ def main():
         counts = run(stepscope, "sql", project, "SELECT sum(kind IN ('stream wait', 'host wait')), sum(kind = 'overhead'), sum(kind = 'kernel') FROM device_records").split()[-3:]
         wanted = [str(categories.count(cat)) for cat in ("cuda_sync", "overhead", "kernel")]
         expect(counts == wanted, f"{wanted} waits, overheads and kernels in the project, found {counts}")
+        content, lost = trace_of(stepscope, model, folder, "emulated:seed=32", "--set", "record.rung=counters")
+        expect(lost == [], f"no lost records, found {lost}")
+        counted = [e["args"] for e in content["traceEvents"] if e.get("cat") == "kernel"]
+        expect(all(a["counted"] == "bytes that threads load and store, without caches" and a["written bytes"] > 0 for a in counted), f"bytes of each kernel, found {counted[:1]}")
+        project = folder / "emulated_seed=32.stepscope"
+        sums = run(stepscope, "sql", project, "SELECT sum(counted) = sum(launches), sum(read_bytes), sum(written_bytes) FROM device_kernels").split()[-3:]
+        wanted = ["1", str(sum(a["read bytes"] for a in counted)), str(sum(a["written bytes"] for a in counted))]
+        expect(sums == wanted, f"the bytes of the trace in the project, {wanted}, found {sums}")
         _, lost = trace_of(stepscope, model, folder, "emulated:seed=31,drop-records=4")
         expect(len(lost) == 1 and lost[0] > 10, f"one row of lost records, found {lost}")
 

@@ -291,7 +291,7 @@ TEST(LibraryProduct, IsRecordedAndOrdered) {
   ASSERT_TRUE(useFakeGpu());
   const auto device = makeCudaDevice("cuda");
   ASSERT_TRUE(device.has_value());
-  activityOf(**device)->startActivity();
+  activityOf(**device)->startActivity(ActivityRung::kActivity);
   activityId = 3;
   expectAgree(**device, forms()[0], DType::kF32, 1);
   activityId = 0;
@@ -303,6 +303,28 @@ TEST(LibraryProduct, IsRecordedAndOrdered) {
     EXPECT_EQ(activity.kernels[static_cast<std::size_t>(record.kernel)].name, "cuBLASLt");
   }
   EXPECT_EQ(kernels, 1);
+  setenv("STEPSCOPE_CUBLASLT", "off", 1);
+}
+
+// A product of a library is one call, whatever kernels it runs; its counters are those of all of them.
+TEST(LibraryProduct, IsCounted) {
+  setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);
+  setenv("STEPSCOPE_FAKE_CUBLASLT", "", 1);
+  ASSERT_TRUE(useFakeGpu());
+  setenv("STEPSCOPE_CUPTI", SS_FAKE_CUPTI, 1);
+  const auto device = makeCudaDevice("cuda");
+  ASSERT_TRUE(device.has_value());
+  activityOf(**device)->startActivity(ActivityRung::kCounters);
+  activityId = 3;
+  expectAgree(**device, forms()[0], DType::kF32, 1);
+  activityId = 0;
+  const Activity activity = activityOf(**device)->takeActivity();
+  EXPECT_EQ(activityOf(**device)->rung().name, "counters");
+  ASSERT_EQ(activity.counters.size(), 1u);
+  EXPECT_GT(activity.counters[0].readBytes, 0);
+  EXPECT_EQ(activity.counters[0].tensor, 0.625);
+  EXPECT_EQ(activity.uncounted, 0);
+  setenv("STEPSCOPE_CUPTI", "off", 1);
   setenv("STEPSCOPE_CUBLASLT", "off", 1);
 }
 

@@ -97,7 +97,7 @@ TEST(CudaDevice, TellsWhenItDidWhat) {
   ASSERT_TRUE(kernel.has_value());
   const std::vector<Tensor> inputs{Tensor(DType::kF32, {300})};
   for (int round = 0; round < 2; ++round) {
-    source->startActivity();
+    source->startActivity(ActivityRung::kActivity);
     activityId = 7;
     ASSERT_TRUE(runOn(*device, **kernel, spec, inputs).has_value());
     activityId = 0;

@@ -46,7 +46,7 @@ Activity activityOfThree(Device& device, std::uint64_t first) {
   const auto kernel = builtInKernels().make("cuda", spec);
   const std::vector<Tensor> inputs{Tensor(DType::kF32, {300})};
   ActivitySource& source = *activityOf(device);
-  source.startActivity();
+  source.startActivity(ActivityRung::kActivity);
   for (std::uint64_t i = 0; i < 3; ++i) {
     activityId = first + i;
     EXPECT_TRUE(runOn(device, **kernel, spec, inputs).has_value());
@@ -110,7 +110,7 @@ TEST_F(CuptiTest, WaitsBelongToWhoWaited) {
   auto memory = (*device)->allocate(64);
   const auto event = (*device)->makeEvent();
   ASSERT_TRUE(memory && event);
-  activityOf(**device)->startActivity();
+  activityOf(**device)->startActivity(ActivityRung::kActivity);
   activityId = 5;
   ASSERT_TRUE((*device)->fill(memory->data(), 1, 64, 1));
   ASSERT_TRUE((*device)->record(**event, 1));
@@ -156,7 +156,7 @@ TEST_F(CuptiTest, ACopyThatWaitsForRoomSaysSo) {
   const std::vector<std::byte> from(static_cast<std::size_t>(kBytes));
   auto memory = (*device)->allocate(kBytes);
   ASSERT_TRUE(memory);
-  activityOf(**device)->startActivity();
+  activityOf(**device)->startActivity(ActivityRung::kActivity);
   activityId = 9;
   ASSERT_TRUE((*device)->copy(memory->data(), from.data(), kBytes, 0));
   activityId = 0;
@@ -235,8 +235,8 @@ TEST_F(CuptiTest, OneDeviceRecordsAtATime) {
   ASSERT_TRUE(useFakeGpu());
   const auto first = makeCudaDevice("cuda"), second = makeCudaDevice("cuda:0");
   ASSERT_TRUE(first.has_value() && second.has_value());
-  activityOf(**first)->startActivity();
-  activityOf(**second)->startActivity();
+  activityOf(**first)->startActivity(ActivityRung::kActivity);
+  activityOf(**second)->startActivity(ActivityRung::kActivity);
   EXPECT_EQ(activityOf(**first)->rung().name, "activity");
   EXPECT_EQ(activityOf(**second)->rung().name, "events");
   activityOf(**first)->takeActivity();

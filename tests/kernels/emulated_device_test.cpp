@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "kernels/activity.h"
 #include "kernels/device_graph.h"
 #include "tests/kernels/on_device.h"
 
@@ -159,6 +160,25 @@ TEST(Emulated, WhatAGraphCannotHoldIsNamed) {
     EXPECT_NE(graph.error().message.find(what), std::string::npos) << graph.error().message;
   }
   EXPECT_TRUE(device->synchronise().has_value());  // and the device goes on
+}
+
+// It sees every access: a step on each element loads its operand and stores its result once.
+TEST(Emulated, CountsTheBytesThatThreadsMove) {
+  Device& device = deviceNamed("emulated:seed=51");
+  const KernelSpec spec{
+      "", "Tanh", {}, {{DType::kF32, {300}, false, {}, Layout::kPlain, Space::kDevice}}, {{DType::kF32, {300}}}};
+  const auto kernel = builtInKernels().make("cuda", spec);
+  ASSERT_TRUE(kernel.has_value());
+  ActivitySource& source = *activityOf(device);
+  source.startActivity(ActivityRung::kCounters);
+  activityId = 1;
+  ASSERT_TRUE(runOn(device, **kernel, spec, {Tensor(DType::kF32, {300})}).has_value());
+  activityId = 0;
+  const Activity activity = source.takeActivity();
+  ASSERT_EQ(activity.counters.size(), 1u);
+  EXPECT_EQ(activity.counters[0].readBytes, 1200);
+  EXPECT_EQ(activity.counters[0].writtenBytes, 1200);
+  EXPECT_LT(activity.counters[0].occupancy, 0) << "not counted";
 }
 
 TEST(Emulated, OrderedFaultsAreTypedErrors) {

@@ -3,7 +3,8 @@
 registers, each fills at least half of a multiprocessor at the shape of its launches or has a reason not to, those that memory
 bounds move 16 bytes at once (by their machine code where there is cuobjdump: on PATH, beside nvcc, or named in STEPSCOPE_CUOBJDUMP;
 else by PTX), and the GPU code has every kernel that the host launches, under a name by which it is found. Our own
-declarations of the toolkit's interfaces (toolkit_declarations.cu) are the toolkit's.
+declarations of the toolkit's interfaces (toolkit_declarations.cu) are the toolkit's. Where the toolkit's CUPTI is, its host side
+says that one pass counts what the rung "counters" asks for.
 
     nvcc_test.py SOURCE_FOLDER FAKE_DRIVER [--all]
 
@@ -158,6 +159,64 @@ def problems_of(kernels, names, wide):
             yield f"{where}: no load or store of 16 bytes; expected one in a kernel that memory bounds"
 
 
+class Fields:
+    """A structure of CUPTI: its size, a null pointer, then 64-bit fields."""
+
+    def __init__(self, *values):
+        self.words = (ctypes.c_size_t * (len(values) + 2))(0, 0, *values)
+        self.words[0] = ctypes.sizeof(self.words)
+
+    def __getitem__(self, field):
+        return self.words[field + 2]
+
+
+def passes_of(cupti, chip, metrics):
+    """How many passes a GPU needs to count the metrics, by the host side of CUPTI, which needs no GPU; text: what it refused."""
+
+    def call(symbol, fields):
+        result = getattr(cupti, symbol)(ctypes.byref(fields.words))
+        if result:
+            raise OSError(f"{symbol} answered {result}")
+        return fields
+
+    name = ctypes.create_string_buffer(chip.encode())
+    list_of = (ctypes.c_char_p * len(metrics))(*[metric.encode() for metric in metrics])
+    try:
+        host = call("cuptiProfilerHostInitialize", Fields(0, ctypes.addressof(name), 0, 0))[3]
+        call("cuptiProfilerHostConfigAddMetrics", Fields(host, ctypes.addressof(list_of), len(metrics)))
+        size = call("cuptiProfilerHostGetConfigImageSize", Fields(host, 0))[1]
+        image = ctypes.create_string_buffer(size)
+        call("cuptiProfilerHostGetConfigImage", Fields(host, size, ctypes.addressof(image)))
+        passes = call("cuptiProfilerHostGetNumOfPasses", Fields(size, ctypes.addressof(image), 0))[2]
+        call("cuptiProfilerHostDeinitialize", Fields(host))
+        return passes
+    except OSError as error:
+        return str(error)
+
+
+def counter_problems(root, nvcc):
+    """What the rung "counters" asks for is counted in one pass, since nothing is run twice."""
+    header = (root / "kernels" / "cuda_device" / "cupti_counters.h").read_text()
+    metrics = re.findall(r'"(\w+__\w+(?:\.\w+)+)"', header)
+    if len(metrics) != 4:
+        return [f"cupti_counters.h: {len(metrics)} metrics; expected the four of kMetrics"]
+    folder = pathlib.Path(nvcc).resolve().parent.parent
+    found = [path for path in (folder / "lib64" / "libcupti.so", folder / "extras" / "CUPTI" / "lib64" / "libcupti.so") if path.exists()]
+    if not found:
+        print("counters are not checked: the toolkit has no CUPTI")
+        return []
+    cupti = ctypes.CDLL(str(found[0]))
+    problems = []
+    for chip in ("GA100", "GH100"):
+        passes = passes_of(cupti, chip, metrics)
+        print(f"{chip} counts {', '.join(metrics)} in {passes} passes")
+        if passes != 1:
+            problems.append(f"{chip}: {passes}; expected one pass")
+    if not isinstance(passes_of(cupti, "GH100", ["no__such.metric"]), str):
+        problems.append("a metric that does not exist was not refused")
+    return problems
+
+
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
@@ -205,6 +264,9 @@ def main():
         if done.returncode:
             print(f"{file.name}: declarations that differ from the toolkit's:\n{(done.stdout + done.stderr)[-2000:]}")
             failures += 1
+    for problem in counter_problems(root, nvcc):
+        print("  " + problem)
+        failures += 1
     wanted = launched(sys.argv[2])
     for name in sorted(wanted - compiled):
         print(f"the host launches {name}, which no GPU code has")

@@ -3,6 +3,10 @@
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 #endif
@@ -11,10 +15,12 @@
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
 #include "engine/profile/nvtx.h"
 #include "kernels/cuda_device/cublas.h"
 #include "kernels/cuda_device/cupti.h"
+#include "kernels/cuda_device/cupti_ranges.h"
 #include "kernels/cuda_device/nccl.h"
 #include "kernels/cuda_device/nvrtc.h"
 
@@ -141,6 +147,77 @@ SS_SAME_PLACE(cuda::CuptiOverheadRecord, data, CUpti_ActivityOverhead3, overhead
 SS_SAME_PLACE(cuda::CuptiExternalRecord, externalKind, CUpti_ActivityExternalCorrelation, externalKind);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, externalId, CUpti_ActivityExternalCorrelation, externalId);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
+
+// --- CUPTI's range profiler
+#define SS_SAME_STRUCTURE(member, symbol, ours, theirs)                                               \
+  static_assert(sizeof(cuda::ours) == sizeof(theirs), #ours);                                         \
+  static_assert(SS_SIZE_UP_TO(cuda::ours, none) == CUPTI_PROFILER_STRUCT_SIZE(theirs, pPriv), #ours); \
+  static_assert(std::is_same_v<decltype(&symbol), CUptiResult (*)(theirs*)>, #symbol);
+SS_CUPTI_RANGE_FUNCTIONS(SS_SAME_STRUCTURE)
+static_assert(cuda::kCuptiNoRights == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES &&
+              cuda::kCuptiNoRightsVirtual == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+static_assert(cuda::kCuptiRangeProfiler == CUPTI_PROFILER_TYPE_RANGE_PROFILER && cuda::kCuptiUserRange == CUPTI_UserRange &&
+              cuda::kCuptiUserReplay == CUPTI_UserReplay);
+SS_SAME_PLACE(cuda::CuptiChipName, device, CUpti_Device_GetChipName_Params, deviceIndex);
+SS_SAME_PLACE(cuda::CuptiChipName, name, CUpti_Device_GetChipName_Params, pChipName);
+SS_SAME_PLACE(cuda::CuptiAvailability, context, CUpti_Profiler_GetCounterAvailability_Params, ctx);
+SS_SAME_PLACE(cuda::CuptiAvailability, bytes, CUpti_Profiler_GetCounterAvailability_Params, counterAvailabilityImageSize);
+SS_SAME_PLACE(cuda::CuptiAvailability, image, CUpti_Profiler_GetCounterAvailability_Params, pCounterAvailabilityImage);
+SS_SAME_PLACE(cuda::CuptiHostMake, profiler, CUpti_Profiler_Host_Initialize_Params, profilerType);
+SS_SAME_PLACE(cuda::CuptiHostMake, chip, CUpti_Profiler_Host_Initialize_Params, pChipName);
+SS_SAME_PLACE(cuda::CuptiHostMake, availability, CUpti_Profiler_Host_Initialize_Params, pCounterAvailabilityImage);
+SS_SAME_PLACE(cuda::CuptiHostMake, host, CUpti_Profiler_Host_Initialize_Params, pHostObject);
+SS_SAME_PLACE(cuda::CuptiHost, host, CUpti_Profiler_Host_Deinitialize_Params, pHostObject);
+SS_SAME_PLACE(cuda::CuptiHostMetrics, host, CUpti_Profiler_Host_ConfigAddMetrics_Params, pHostObject);
+SS_SAME_PLACE(cuda::CuptiHostMetrics, names, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames);
+SS_SAME_PLACE(cuda::CuptiHostMetrics, count, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics);
+SS_SAME_PLACE(cuda::CuptiHostConfigSize, bytes, CUpti_Profiler_Host_GetConfigImageSize_Params, configImageSize);
+SS_SAME_PLACE(cuda::CuptiHostConfig, bytes, CUpti_Profiler_Host_GetConfigImage_Params, configImageSize);
+SS_SAME_PLACE(cuda::CuptiHostConfig, image, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage);
+SS_SAME_PLACE(cuda::CuptiPasses, bytes, CUpti_Profiler_Host_GetNumOfPasses_Params, configImageSize);
+SS_SAME_PLACE(cuda::CuptiPasses, image, CUpti_Profiler_Host_GetNumOfPasses_Params, pConfigImage);
+SS_SAME_PLACE(cuda::CuptiPasses, passes, CUpti_Profiler_Host_GetNumOfPasses_Params, numOfPasses);
+SS_SAME_PLACE(cuda::CuptiValues, host, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pHostObject);
+SS_SAME_PLACE(cuda::CuptiValues, data, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pCounterDataImage);
+SS_SAME_PLACE(cuda::CuptiValues, bytes, CUpti_Profiler_Host_EvaluateToGpuValues_Params, counterDataImageSize);
+SS_SAME_PLACE(cuda::CuptiValues, range, CUpti_Profiler_Host_EvaluateToGpuValues_Params, rangeIndex);
+SS_SAME_PLACE(cuda::CuptiValues, names, CUpti_Profiler_Host_EvaluateToGpuValues_Params, ppMetricNames);
+SS_SAME_PLACE(cuda::CuptiValues, count, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics);
+SS_SAME_PLACE(cuda::CuptiValues, values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues);
+SS_SAME_PLACE(cuda::CuptiEnable, context, CUpti_RangeProfiler_Enable_Params, ctx);
+SS_SAME_PLACE(cuda::CuptiEnable, profiler, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
+SS_SAME_PLACE(cuda::CuptiProfiler, profiler, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
+SS_SAME_PLACE(cuda::CuptiDataSize, names, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
+SS_SAME_PLACE(cuda::CuptiDataSize, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
+SS_SAME_PLACE(cuda::CuptiDataSize, mostRanges, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumOfRanges);
+SS_SAME_PLACE(cuda::CuptiDataSize, mostNodes, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes);
+SS_SAME_PLACE(cuda::CuptiDataSize, bytes, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize);
+SS_SAME_PLACE(cuda::CuptiDataMake, bytes, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, counterDataSize);
+SS_SAME_PLACE(cuda::CuptiDataMake, data, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pCounterData);
+SS_SAME_PLACE(cuda::CuptiConfigure, configBytes, CUpti_RangeProfiler_SetConfig_Params, configSize);
+SS_SAME_PLACE(cuda::CuptiConfigure, config, CUpti_RangeProfiler_SetConfig_Params, pConfig);
+SS_SAME_PLACE(cuda::CuptiConfigure, dataBytes, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize);
+SS_SAME_PLACE(cuda::CuptiConfigure, data, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+SS_SAME_PLACE(cuda::CuptiConfigure, range, CUpti_RangeProfiler_SetConfig_Params, range);
+SS_SAME_PLACE(cuda::CuptiConfigure, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+SS_SAME_PLACE(cuda::CuptiConfigure, mostRanges, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+SS_SAME_PLACE(cuda::CuptiConfigure, levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+SS_SAME_PLACE(cuda::CuptiConfigure, leastLevel, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel);
+SS_SAME_PLACE(cuda::CuptiConfigure, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+SS_SAME_PLACE(cuda::CuptiConfigure, targetLevel, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
+SS_SAME_PLACE(cuda::CuptiStop, all, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
+SS_SAME_PLACE(cuda::CuptiPush, name, CUpti_RangeProfiler_PushRange_Params, pRangeName);
+SS_SAME_PLACE(cuda::CuptiDecode, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
+SS_SAME_PLACE(cuda::CuptiDataInfo, data, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage);
+SS_SAME_PLACE(cuda::CuptiDataInfo, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges);
+SS_SAME_PLACE(cuda::CuptiRangeInfo, range, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeIndex);
+SS_SAME_PLACE(cuda::CuptiRangeInfo, delimiter, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeDelimiter);
+SS_SAME_PLACE(cuda::CuptiRangeInfo, name, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeName);
+static_assert(cuda::CuptiChipName().size == CUpti_Device_GetChipName_Params_STRUCT_SIZE &&
+              cuda::CuptiValues().size == CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE &&
+              cuda::CuptiConfigure().size == CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE &&
+              cuda::CuptiStop().size == CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE &&
+              cuda::CuptiDataSize().size == CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
 
 // --- cuBLASLt
 static_assert(cuda::kLtF32 == CUDA_R_32F && cuda::kLtF16 == CUDA_R_16F && cuda::kLtBF16 == CUDA_R_16BF);

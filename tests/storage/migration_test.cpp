@@ -98,8 +98,16 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute("DROP TABLE rank_spans; PRAGMA user_version = 13"));
-  if (version == 13) {
+  ASSERT_TRUE(connection.execute(
+      "ALTER TABLE device_work DROP COLUMN counted; ALTER TABLE device_work DROP COLUMN uncounted; ALTER TABLE "
+      "device_kernels DROP COLUMN counted; ALTER TABLE device_kernels DROP COLUMN read_bytes; ALTER TABLE device_kernels "
+      "DROP "
+      "COLUMN written_bytes; ALTER TABLE device_kernels DROP COLUMN achieved_occupancy; ALTER TABLE device_kernels DROP "
+      "COLUMN tensor; ALTER TABLE roofline DROP COLUMN measured_bytes; PRAGMA user_version = 14"));
+  if (version < 14) {
+    ASSERT_TRUE(connection.execute("DROP TABLE rank_spans; PRAGMA user_version = 13"));
+  }
+  if (version >= 13) {
     ASSERT_TRUE(connection.execute(
         "INSERT INTO rank_steps VALUES (1, 1, 0, 0.5, 1000, 200, 100, 8, 8, 8, 64, 64, 32, 5000, 300); INSERT INTO "
         "rank_collectives VALUES (1, 1, 0, 0, 'x', 200, 100, 8, 5100, 300)"));
@@ -228,7 +236,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

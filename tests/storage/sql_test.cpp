@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <thread>
 
+#include "storage/device_kernels.h"
 #include "storage/recorder.h"
+#include "storage/report/report.h"
 #include "storage/schema.h"
 #include "tests/storage/sample_run.h"
 
@@ -82,7 +85,8 @@ TEST_F(Sql, UnpacksWhatADeviceDidAsATable) {
     snapshot::StepRecord step = testing::sampleStep(plan, number);
     if (number > 0) {
       snapshot::DeviceWork& work = *step.mutable_device();
-      work.set_rung("activity");
+      work.set_rung(number == 1 ? "activity" : "counters");
+      work.set_counted(number == 1 ? "" : "bytes of memory");
       work.add_kernels()->set_name("softmax");
       for (int kind = DeviceRecord::KERNEL; kind <= DeviceRecord::OVERHEAD; ++kind) {
         DeviceRecord& record = *work.add_records();
@@ -93,6 +97,11 @@ TEST_F(Sql, UnpacksWhatADeviceDidAsATable) {
         record.set_kernel(kind == DeviceRecord::KERNEL ? 0 : -1);
         if (kind >= DeviceRecord::STREAM_WAIT) record.set_what(overhead ? "handing over records" : "an event");
         if (!overhead) record.set_called_ns(1000 * number);
+        if (kind == DeviceRecord::KERNEL && number == 2) {
+          record.mutable_counters()->set_read_bytes(4096);
+          record.mutable_counters()->set_written_bytes(1024);
+          record.mutable_counters()->set_occupancy(0.25);
+        }
         record.set_begin_ns(1000 * number + kind);
         record.set_end_ns(1000 * number + kind + 10);
       }
@@ -119,6 +128,70 @@ TEST_F(Sql, UnpacksWhatADeviceDidAsATable) {
       "kernel softmax 2 1 2000 2000 |fill  2 1 2000 2004 |stream wait an event 2 1 2000 2005 |host wait an event 2  2000 "
       "2006 |overhead handing over records   "
       " 2007 |");
+}
+
+// The same figures by kernel, summed up over the steps; a mean is over the launches that were counted.
+TEST_F(Sql, KeepsWhatHardwareCounted) {
+  using snapshot::DeviceRecord;
+  const testing::TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "p.stepscope").value()).value();
+  recorder->beginRun(testing::sampleRunInfo());
+  const snapshot::Plan plan = testing::samplePlan({2, 0});
+  recorder->plan(plan);
+  for (std::int64_t number = 0; number < 4; ++number) {
+    snapshot::StepRecord step = testing::sampleStep(plan, number);
+    snapshot::DeviceWork& work = *step.mutable_device();
+    const bool counts = number == 1 || number == 3;
+    work.set_rung(counts ? "counters" : "activity");
+    if (counts) work.set_counted("bytes of memory");
+    work.set_uncounted(number == 3 ? 1 : 0);
+    work.add_kernels()->set_name("softmax");
+    for (int i = 0; i <= number; ++i) {
+      DeviceRecord& record = *work.add_records();
+      record.set_instruction(1);
+      record.set_kernel(0);
+      record.set_end_ns(10);
+      if (!counts || i == 3) continue;
+      record.mutable_counters()->set_read_bytes(100);
+      record.mutable_counters()->set_written_bytes(10);
+      record.mutable_counters()->set_occupancy(number == 1 ? 0.25 : 0.5);
+    }
+    recorder->step(step);
+  }
+  recorder->endRun(RunStatus::kFinished);
+  ASSERT_TRUE(recorder->close());
+  const Project project = Project::openReadOnly(folder / "p.stepscope").value();
+  const auto text = [&](const std::string& sql) {
+    const auto result = runSql(project, sql);
+    if (!result) return result.error().message;
+    std::string all;
+    for (const auto& row : result->rows)
+      for (const SqlCell& cell : row) all += sqlCellText(cell) + ' ';
+    return all;
+  };
+  EXPECT_EQ(text("SELECT launches, counted, read_bytes, written_bytes, tensor IS NULL FROM device_kernels"),
+            "10 5 500 50 1 ");
+  EXPECT_EQ(text("SELECT achieved_occupancy FROM device_kernels"), "0.4 ") << "two of 0.25 and three of 0.5";
+  EXPECT_EQ(text("SELECT count(*), count(read_bytes), sum(written_bytes) FROM device_records"), "10 5 50 ");
+  EXPECT_EQ(text("SELECT rung, counted, uncounted FROM device_work ORDER BY step_id DESC LIMIT 1"),
+            "counters bytes of memory 1 ");
+  EXPECT_EQ(text("SELECT measured_bytes FROM roofline WHERE position = 1"), "330 ") << "of the newest step with counters";
+  const auto kernels = readDeviceKernels(project, 1);
+  ASSERT_TRUE(kernels);
+  ASSERT_EQ(kernels->rows.size(), 1u);
+  EXPECT_EQ(kernels->counted, "bytes of memory");
+  EXPECT_EQ(kernels->rows[0].achieved, 0.4);
+  EXPECT_DOUBLE_EQ(kernels->rows[0].bytesPerNs().value(), 550.0 / 5 * 10 / 100);
+  for (const char* name : {"r.html", "r.txt", "r.json", "r.roofline.csv", "r.trace.json"}) {
+    ASSERT_TRUE(writeReport(project, 0, folder / name)) << name;
+    std::ifstream in(folder / name);
+    const std::string page{std::istreambuf_iterator<char>(in), {}};
+    const std::string wanted = std::string(name) == "r.trace.json"     ? "\"read bytes\": 100"
+                               : std::string(name) == "r.json"         ? "\"measured_bytes\":330"
+                               : std::string(name) == "r.roofline.csv" ? ",330\n"
+                                                                       : "softmax";
+    EXPECT_NE(page.find(wanted), std::string::npos) << name;
+  }
 }
 
 TEST_F(Sql, DocumentsEveryTableAndColumn) {

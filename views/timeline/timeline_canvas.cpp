@@ -194,6 +194,13 @@ QString TimelineCanvas::workTip(const TimelineWork& work) const {
                    .arg(format::bytes(k.shared_bytes()));
     if (k.occupancy() > 0) lines << QStringLiteral("occupancy %1").arg(format::percent(k.occupancy(), 1));
   }
+  if (r.has_counters()) {
+    const snapshot::DeviceCounters& c = r.counters();
+    lines << QStringLiteral("read %1, wrote %2 (counted)")
+                 .arg(format::bytes(c.read_bytes()), format::bytes(c.written_bytes()));
+    if (c.has_occupancy()) lines << QStringLiteral("achieved occupancy %1").arg(format::percent(c.occupancy(), 1));
+    if (c.has_tensor()) lines << QStringLiteral("tensor cores busy %1").arg(format::percent(c.tensor(), 1));
+  }
   lines << QStringLiteral("step %1").arg(model_->steps()[static_cast<std::size_t>(work.step)].step);
   return lines.join('\n');
 }

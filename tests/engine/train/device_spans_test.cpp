@@ -156,6 +156,61 @@ TEST(DeviceSpans, ComeWithWaitsAndOverhead) {
   }
 }
 
+// What the option asks for is what a step has, and it can be changed between two steps. Counting changes no result.
+TEST(DeviceSpans, ComeByTheRungThatIsAskedFor) {
+  std::map<std::string, double> losses;
+  for (const char* rung : {"activity", "counters", "events", "host"}) {
+    auto session = openSession(testing::digits(), {{"device", "emulated:seed=33"}, {"record.rung", rung}});
+    ASSERT_TRUE(session);
+    const auto step = session->step();
+    ASSERT_TRUE(step.has_value());
+    losses[rung] = step->loss();
+    const snapshot::DeviceWork& work = step->device();
+    EXPECT_EQ(work.rung(), rung);
+    EXPECT_EQ(work.rung_reason(), "");
+    int kernels = 0, counted = 0, beside = 0;
+    for (const auto& record : work.records()) {
+      kernels += record.kind() == snapshot::DeviceRecord::KERNEL ? 1 : 0;
+      counted += record.has_counters() ? 1 : 0;
+      beside += record.kind() >= snapshot::DeviceRecord::STREAM_WAIT ? 1 : 0;
+      EXPECT_TRUE(!record.has_counters() || record.kind() == snapshot::DeviceRecord::KERNEL);
+    }
+    EXPECT_EQ(kernels > 10, std::string(rung) != "host") << rung;
+    EXPECT_EQ(counted, std::string(rung) == "counters" ? kernels : 0) << rung;
+    EXPECT_EQ(beside > 0, std::string(rung) == "activity" || std::string(rung) == "counters") << rung;
+    EXPECT_EQ(work.counted().empty(), std::string(rung) != "counters");
+    EXPECT_GT(step->spans_size(), 0);
+  }
+  for (const auto& [rung, loss] : losses) EXPECT_EQ(loss, losses["host"]) << rung;
+}
+
+// Every kernel stores something, and the same step moves the same bytes.
+TEST(DeviceSpans, CountTheBytesThatKernelsMove) {
+  auto session = openSession(testing::digits(), {{"device", "emulated:seed=34"}, {"record.rung", "counters"}});
+  ASSERT_TRUE(session);
+  const auto step = session->step();
+  ASSERT_TRUE(step.has_value());
+  std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> moved;
+  for (const auto& record : step->device().records()) {
+    if (!record.has_counters()) continue;
+    EXPECT_FALSE(record.counters().has_occupancy()) << "the emulator has no clock of cycles";
+    EXPECT_FALSE(record.counters().has_tensor());
+    moved[record.instruction()].first += record.counters().read_bytes();
+    moved[record.instruction()].second += record.counters().written_bytes();
+  }
+  for (const auto& [number, bytes] : moved) EXPECT_GT(bytes.second, 0) << number;
+  EXPECT_GT(moved.size(), 10u);
+  const auto again = session->step();
+  ASSERT_TRUE(again.has_value());
+  std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> second;
+  for (const auto& record : again->device().records())
+    if (record.has_counters()) {
+      second[record.instruction()].first += record.counters().read_bytes();
+      second[record.instruction()].second += record.counters().written_bytes();
+    }
+  EXPECT_EQ(second, moved) << "the same step moves the same bytes";
+}
+
 // A step that is walked has records of its own, each instruction's once however often it was run; never those of the step
 // before.
 TEST(DeviceSpans, OfAWalkedStepAreItsOwn) {

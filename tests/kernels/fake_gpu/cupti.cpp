@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/kernels/fake_gpu/observer.h"
+#include "tests/kernels/fake_gpu/cupti_state.h"
 
 using namespace stepscope::cuda;
 namespace fake = stepscope::fake;
@@ -91,6 +91,7 @@ void ran(std::uint32_t correlation, const fake::Work& work, std::int64_t begin, 
       if (state().enabled.contains(kCuptiOverhead))
         add(overheadOf(kCuptiCommandsFull, from - 900, from - 800, std::malloc(12)));
     }
+    fake::countKernel(work);
     ++state().kernels;
     const std::size_t drop = orders().starts_with("drop=") ? std::stoul(orders().substr(5)) : 0;
     if (drop > 0 && state().kernels % drop == 0) {
@@ -126,6 +127,8 @@ void observe(const fake::Observer* observer) {
 }
 
 }  // namespace
+
+void fake::observeGpu() { observe(&kObserver); }
 
 extern "C" {
 

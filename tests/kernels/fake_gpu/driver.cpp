@@ -186,6 +186,13 @@ CuResult cuCtxSetCurrent(CuContext now) {
   return kCuSuccess;
 }
 
+CuResult cuCtxSynchronize() {
+  return withGpu([&](fake::Gpu& gpu) -> CuResult {
+    if (gpu.capturing()) return kCuCaptureUnsupported;
+    return gpu.runUntil([] { return false; });
+  });
+}
+
 CuResult cuModuleLoadData(CuModule* module, const void* image) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
     if (gpu.orders().wrongCode) return kCuNoBinaryForGpu;

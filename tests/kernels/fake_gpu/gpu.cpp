@@ -152,6 +152,10 @@ void Gpu::add(CuStreamState* stream, CuGraphState::Node node) {
   capture.nodes.push_back(std::move(node));
 }
 
+bool Gpu::capturing() const {
+  return std::ranges::any_of(streams_, [](const auto& stream) { return stream->capture != nullptr; });
+}
+
 CuResult Gpu::beginCapture(CuStreamState* stream) {
   if (orders_.noGraphs || stream->capture) return kCuCaptureUnsupported;
   stream->capture = new CuGraphState();
@@ -236,7 +240,7 @@ CuResult Gpu::launch(const CuFunctionState& function, std::int64_t blocks, int t
     emulated::Launch launch;
     launch.rename(function.name);
     launch.prepare(blocks, threads, call);
-    return launch.run(fibres_, random(), false) ? kCuSuccess : kCuLaunchFailed;
+    return launch.run(fibres_, random(), false, false) ? kCuSuccess : kCuLaunchFailed;
   };
   put(stream, work, {Seen::kKernel, 0, blocks, threads, function.name.c_str()});
   return kCuSuccess;

@@ -99,6 +99,8 @@ class Gpu {
   CuResult observed(Waited what, const std::function<CuResult()>& call);
   CuResult wait(cuda::CuStreamState* stream, const cuda::CuEventState& event);
   CuResult record(cuda::CuStreamState* stream, cuda::CuEventState& event);
+  /// Whether a stream is captured.
+  bool capturing() const;
   CuResult beginCapture(cuda::CuStreamState* stream);
   CuResult endCapture(cuda::CuStreamState* stream, cuda::CuGraphState** graph);
   CuResult launch(const cuda::CuGraphExecState& graph, cuda::CuStreamState* stream);
