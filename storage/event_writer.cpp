@@ -325,7 +325,7 @@ Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const sna
       return std::int64_t{0};
     };
     const std::int64_t bytes = saturatingAdd(instruction.bytes_read(), instruction.bytes_written());
-    SS_STORE_TRY(insert("INSERT INTO roofline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)", plan, i, run,
+    SS_STORE_TRY(insert("INSERT INTO roofline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, NULL)", plan, i, run,
                         instruction.flops(), bytes, level(kCoreCaches), level(kSharedCache), level(kMemory),
                         when(bytes > 0, instruction.flops() / static_cast<double>(std::max<std::int64_t>(bytes, 1))),
                         roof.ns(), roof.bound_by()));
