@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "storage/device_kernels.h"
 #include "storage/recorder.h"
