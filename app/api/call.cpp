@@ -71,9 +71,9 @@ ss_error* ss_call_gradient(ss_call* call, const char* name, ss_tensor* tensor, i
     if (!present) return invalid("ss_call_gradient: the place for `present` is NULL; expected one");
     SS_ASSIGN(const std::string text, nameOf("ss_call_gradient", name));
     SS_ASSIGN(auto gradient, c.gradient(text));
-    *present = gradient.has_value();
+    *present = !gradient ? 0 : gradient->alone ? SS_PRESENT_ALONE : SS_PRESENT;
     if (!gradient) return {};
-    return giveOutTensor("ss_call_gradient", call->given, call->given.tensor(std::move(*gradient)).view(), tensor);
+    return giveOutTensor("ss_call_gradient", call->given, call->given.tensor(std::move(gradient->contents)).view(), tensor);
   });
 }
 

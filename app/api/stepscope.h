@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define SS_API_MAJOR 1u  // of this header: functions and fields are only added; see ss_api_version
-#define SS_API_MINOR 4u
+#define SS_API_MINOR 5u
 
 #if defined(_WIN32)
 #define SS_API
@@ -278,7 +278,9 @@ SS_API ss_error* ss_forward(ss_session* session, const char* const* names, const
 SS_API ss_error* ss_call_output(ss_call* call, const char* name, ss_tensor* tensor);  // until ss_call_free
 // Once: activations are given up on the way. Gradients that are not given are zero.
 SS_API ss_error* ss_backward(ss_call* call, const char* const* names, const ss_tensor* const* tensors, size_t count);
-// Until ss_call_free. `present` 0: no output with a gradient depends on it.
+// Until ss_call_free. `present` 0: no output with a gradient depends on it; SS_PRESENT_ALONE: its memory is no other
+// gradient's, output's or parameter's, and may be written to until then.
+enum { SS_PRESENT = 1, SS_PRESENT_ALONE = 2 };
 SS_API ss_error* ss_call_gradient(ss_call* call, const char* name, ss_tensor* tensor, int32_t* present);
 SS_API_VOID void ss_call_free(ss_call* call);  // NULL is allowed
 

@@ -172,17 +172,33 @@ Status ModelCall::backward(const std::map<std::string, Tensor>& gradients) {
   return ran;
 }
 
-Result<std::optional<Tensor>> ModelCall::gradient(const std::string& name) const {
+// No state, constant or input, and neither an output nor the gradient of something else too.
+bool ModelCall::isAlone(ValueId gradient) const {
+  const ExecutionPlan& plan = stepper_->plan();
+  const auto rootOf = [&plan](ValueId id) {
+    const auto at = static_cast<std::size_t>(id.index);
+    const int buffer = id && at < plan.bufferOfValue.size() ? plan.bufferOfValue[at] : -1;
+    return buffer < 0 ? -1 : plan.root(buffer);
+  };
+  const int root = rootOf(gradient);
+  if (root < 0) return false;
+  const Buffer& memory = plan.buffers[static_cast<std::size_t>(root)];
+  if (memory.home != Home::kArena || memory.space != Space::kHost) return false;
+  return std::ranges::count_if(outer()->gradients, [&](const auto& g) { return rootOf(g.value) == root; }) == 1 &&
+         std::ranges::none_of(outer()->outputs, [&](const auto& output) { return rootOf(output.second) == root; });
+}
+
+Result<std::optional<CallGradient>> ModelCall::gradient(const std::string& name) const {
   const OuterStep* step = outer();
   if (!step || !wentBack_)
     return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': no backward pass ran; expected one before", name));
   const auto found = std::ranges::find(step->gradients, name, &OuterStep::Gradient::name);
   if (found == step->gradients.end())
     return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': neither a trained parameter nor a wanted input", name));
-  if (!found->value) return std::optional<Tensor>();
-  if (const auto fed = handedOn_.find(found->value); fed != handedOn_.end()) return std::optional<Tensor>(fed->second);
+  if (!found->value) return std::optional<CallGradient>();
+  if (const auto fed = handedOn_.find(found->value); fed != handedOn_.end()) return CallGradient{fed->second};
   SS_ASSIGN(Tensor contents, stepper_->executor().read(found->value));
-  return std::optional<Tensor>(std::move(contents));
+  return CallGradient{std::move(contents), isAlone(found->value)};
 }
 
 ModelFunction::ModelFunction(StepContext& context, std::shared_ptr<const ImportedModel> model, BuildRequest request,

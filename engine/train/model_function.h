@@ -30,6 +30,11 @@ struct FunctionPlans {
   std::size_t made = 0;
 };
 
+struct CallGradient {
+  Tensor contents;
+  bool alone = false;  // nothing else reads its memory any more: until the call ends it may be written to
+};
+
 // One forward pass, whose backward pass may follow once.
 class ModelCall {
  public:
@@ -46,7 +51,7 @@ class ModelCall {
   Status backward(const std::map<std::string, Tensor>& gradients);
   // Of a trained parameter or a wanted input, until the call ends; nothing where no output with a gradient depends on it.
   // Errors: backward() did not run; another name.
-  Result<std::optional<Tensor>> gradient(const std::string& name) const;
+  Result<std::optional<CallGradient>> gradient(const std::string& name) const;
 
  private:
   friend class ModelFunction;
@@ -56,6 +61,7 @@ class ModelCall {
   Status forward(const Batch& batch);
   Status run(int begin, int end);  // told to the watcher, where there is one that listens
   bool isReadBackward(const std::string& state) const;
+  bool isAlone(ValueId gradient) const;
   Status writeUpdates();
   Status feed(const OuterStep::Seed& seed, const Tensor& gradient);
 

@@ -17,6 +17,7 @@ try:
     import numpy as np
     import torch
     from torch import nn
+    from torch.utils import _pytree as pytree
 except ImportError:
     print("skipped: this Python has no torch")
     sys.exit(77)
@@ -338,6 +339,89 @@ class Numbers(unittest.TestCase):
         for (name, a), b in zip(theirs.named_parameters(), ours.parameters()):
             if a.grad is not None and a.grad.abs().max() > 1e-3:
                 self.assertLess(float((a.grad - b.grad).norm() / a.grad.norm()), 0.2, name)
+
+
+class Added(nn.Module):
+    """Two parameters with one gradient, and one whose gradient is what arrives."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Parameter(torch.randn(6)), nn.Parameter(torch.randn(6)), nn.Parameter(torch.randn(3, 6))
+
+    def forward(self, x):
+        return (x * (self.a + self.b)).sum(0), self.c
+
+
+class Lent(unittest.TestCase):
+    """Gradients of parameters lie where the engine computed them until the next forward pass."""
+
+    def lends(self, model):
+        ((built, _),) = stepscope.module._ENGINES[model].built.values()
+        return built.lends
+
+    def passes(self, model, x):
+        sum(r.square().sum() for r in pytree.tree_leaves(model(x)) if r.is_floating_point()).backward()
+
+    def test_they_are_not_copied_and_the_memory_is_used_again(self):
+        theirs, ours = pair(lambda: nn.Sequential(nn.Linear(6, 64), nn.Tanh(), nn.Linear(64, 6)))
+        x = torch.randn(5, 6)
+        places = []
+        for _ in range(4):
+            for model in (theirs, ours):
+                model.zero_grad()
+                self.passes(model, x)
+                nn.utils.clip_grad_norm_(model.parameters(), 0.5)  # written in place
+            places.append([p.grad.data_ptr() for p in ours.parameters()])
+            for p, q in zip(theirs.parameters(), ours.parameters()):
+                near(self, q.grad, p.grad)
+        self.assertEqual(places, [places[0]] * 4)
+        self.assertLessEqual(set(places[0]), self.lends(ours).places)
+
+    def test_what_is_kept_beyond_adds_up_in_memory_of_torch(self):
+        theirs, ours = pair(lambda: nn.Sequential(nn.Linear(6, 64), nn.Tanh(), nn.Linear(64, 6)))
+        for step in range(5):
+            x = torch.randn(5, 6)
+            if step == 3:
+                for model in (theirs, ours):
+                    model.zero_grad(set_to_none=False)
+            for model in (theirs, ours):
+                self.passes(model, x)
+            for p, q in zip(theirs.parameters(), ours.parameters()):
+                near(self, q.grad, p.grad, f"step {step}")
+
+    def test_what_a_loop_collects_stays_and_holds_two_passes_at_the_most(self):
+        _, ours = pair(lambda: nn.Sequential(nn.Linear(6, 64), nn.Tanh(), nn.Linear(64, 6)))
+        collected = []
+        for step in range(4):
+            ours.zero_grad()
+            self.passes(ours, torch.randn(5, 6))
+            collected += [(p.grad, p.grad.clone()) for p in ours.parameters()]
+        for kept, copy_of_it in collected:
+            self.assertTrue(torch.equal(kept, copy_of_it))
+        self.assertTrue(self.lends(ours).refused)
+
+    def test_two_parameters_with_one_gradient_have_one_each(self):
+        theirs, ours = pair(Added)
+        x = torch.randn(4, 6)
+        for step in range(3):
+            for model in (theirs, ours):
+                model.zero_grad()
+                self.passes(model, x)
+                model.a.grad.mul_(0)
+                model.c.grad.mul_(2)
+            for p, q in zip(theirs.parameters(), ours.parameters()):
+                near(self, q.grad, p.grad, f"step {step}")
+        self.assertNotEqual(ours.a.grad.data_ptr(), ours.b.grad.data_ptr())
+
+    def test_several_passes_that_are_open_at_once(self):
+        theirs, ours = pair(lambda: nn.Sequential(nn.Linear(6, 64), nn.Tanh(), nn.Linear(64, 6)))
+        x, y = torch.randn(5, 6), torch.randn(5, 6)
+        for step in range(3):
+            for model in (theirs, ours):
+                model.zero_grad()
+                (model(x).square().sum() + model(y).abs().sum()).backward()
+            for p, q in zip(theirs.parameters(), ours.parameters()):
+                near(self, q.grad, p.grad, f"step {step}")
 
 
 class Extents(unittest.TestCase):

@@ -42,11 +42,11 @@ class Call:
         _c.library.call_output(self._call(), name.encode(), ctypes.byref(struct))
         return struct
 
-    def gradient_struct(self, name: str) -> Optional[_c.TensorStruct]:
-        """Where a gradient lies, until the call is closed."""
+    def gradient_struct(self, name: str) -> Optional[tuple[_c.TensorStruct, bool]]:
+        """Where a gradient lies, until the call is closed, and whether that memory is its alone and may be written to."""
         struct, present = _c.sized(_c.TensorStruct), ctypes.c_int32()
         _c.library.call_gradient(self._call(), name.encode(), ctypes.byref(struct), ctypes.byref(present))
-        return struct if present.value else None
+        return (struct, present.value == _c.PRESENT_ALONE) if present.value else None
 
     def output(self, name: str) -> Array:
         """An output of the model."""
@@ -59,5 +59,5 @@ class Call:
 
     def gradient(self, name: str) -> Optional[Array]:
         """Of a trained parameter or a wanted input; None where no output with a gradient depends on it."""
-        struct = self.gradient_struct(name)
-        return None if struct is None else array_of(struct)
+        found = self.gradient_struct(name)
+        return None if found is None else array_of(found[0])

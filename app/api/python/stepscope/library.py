@@ -12,6 +12,7 @@ import pathlib
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 API_MAJOR = 1
+PRESENT_ALONE = 2
 
 
 class TensorStruct(ctypes.Structure):

@@ -9,6 +9,7 @@ import io
 import tempfile
 import time
 import warnings
+import weakref
 from typing import Any, Callable, Optional
 
 import torch
@@ -42,13 +43,15 @@ class Variant:
     calls: int = 0
 
 
-def tensor_at(struct: Any) -> torch.Tensor:
-    """A copy of what the library has there."""
+def tensor_at(struct: Any, lender: Any = None) -> torch.Tensor:
+    """A copy of what the library has there; or that memory itself, which keeps `lender` alive."""
     shape = tuple(struct.dims[i] for i in range(struct.rank))
     if not struct.bytes:
         return torch.empty(shape, dtype=TYPES[struct.dtype])
     memory = (ctypes.c_char * struct.bytes).from_address(struct.data)
-    return torch.frombuffer(memory, dtype=TYPES[struct.dtype]).view(shape).clone()
+    memory.lender = lender
+    there = torch.frombuffer(memory, dtype=TYPES[struct.dtype])
+    return there.view(shape).clone() if lender is None else torch.empty(0, dtype=there.dtype).set_(there.untyped_storage(), 0, shape)
 
 
 class Pass(torch.autograd.Function):
@@ -82,12 +85,14 @@ class Pass(torch.autograd.Function):
         wanted = {i for i in built.wanted}
         names = dict((i, name) for name, i in built.file.inputs)
         for i in range(built.tensor_count):
-            struct = call.gradient_struct(names[i]) if i in wanted and i in names else None
-            found.append(None if struct is None else tensor_at(struct))
+            place = call.gradient_struct(names[i]) if i in wanted and i in names else None
+            found.append(None if place is None else tensor_at(place[0]))
+        lends = built.lends.begin(call)
         for _, initializer in built.trained:
-            struct = call.gradient_struct(initializer)
-            found.append(None if struct is None else tensor_at(struct))
-        call.close()
+            place = call.gradient_struct(initializer)
+            found.append(None if place is None else built.lends.lend(place[0], call) if lends and place[1] else tensor_at(place[0]))
+        if not lends:
+            call.close()
         built.follow()
         return tuple(found)
 
@@ -131,6 +136,37 @@ def _lay_out(name: str, tensor: torch.Tensor, held: Any) -> None:
         tensor.data = tensor.detach().contiguous()
 
 
+class Lends:
+    """Gradients of parameters stay where the engine computed them, until the next forward pass. A `grad` that is kept beyond gets memory of torch then, to which
+    torch adds from there on. Where a loop keeps them elsewhere (in a list), each would hold the memory of a whole pass: gradients are copied from then on.
+    """
+
+    def __init__(self) -> None:
+        self.call: Any = None  # a weak reference to what lends
+        self.places: set = set()
+        self.refused = False
+
+    def begin(self, call: Any) -> bool:
+        """Whether the gradients of this call are lent. Those of one call are at a time."""
+        if self.refused or (self.call is not None and self.call() is not None):
+            return False
+        self.call, self.places = weakref.ref(call), set()
+        return True
+
+    def lend(self, struct: Any, call: Any) -> torch.Tensor:
+        self.places.add(struct.data)
+        return tensor_at(struct, call)
+
+    def end(self, parameters: list) -> None:
+        """Before a forward pass: takes the memory back."""
+        if self.call is None or self.call() is None:
+            return
+        for p in parameters:
+            if p.grad is not None and p.grad.data_ptr() in self.places:
+                p.grad.data = p.grad.data.clone()
+        self.refused = self.call() is not None
+
+
 class Built:
     """A file of a module and its session. `axes`: extents that calls may have otherwise (function_file.py); none: one signature."""
 
@@ -142,6 +178,7 @@ class Built:
         self.file = exported(model, leaves, spec, self.folder.name, exporter, axes)
         self.export_ns = time.monotonic_ns() - begin
         self.attached = False  # a window may look on
+        self.lends = Lends()
         held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
         prefix = capture_parts("function_file").PREFIX
         named = {prefix + name: (name, tensor) for name, tensor in held.items()}
@@ -230,8 +267,8 @@ class Built:
         if self.backward:
             arriving = capture_parts("function_file").arriving
             call.backward({name: arriving(t) for name, t in zip(self.file.outputs, expected.tensors) if name in self.floats})
-            structs = {i: call.gradient_struct(i) for _, i in self.trained if i in expected.gradients}
-            found += [(f"the gradient of '{i}'", tensor_at(struct), expected.gradients[i], lambda e, i=i: e.gradients[i]) for i, struct in structs.items() if struct is not None]
+            places = {i: call.gradient_struct(i) for _, i in self.trained if i in expected.gradients}
+            found += [(f"the gradient of '{i}'", tensor_at(place[0]), expected.gradients[i], lambda e, i=i: e.gradients[i]) for i, place in places.items() if place is not None]
         call.close()
         with torch.no_grad():
             for _, tensor, before in written.values():
@@ -253,6 +290,7 @@ class Built:
                 raise Refused(f"{what} of the first call is another than PyTorch's: a part is lost on the way (a write through a view, a state that is read and then written …)")
 
     def run(self, values: tuple, told: Variant) -> Any:
+        self.lends.end(self.parameters)
         seed = int(torch.randint(0, 2**62, ()).item()) if self.file.draws else 0
         begin = time.monotonic_ns()
         call = self.session.forward({name: values[i].detach().contiguous() for name, i in self.file.inputs}, seed)
