@@ -47,6 +47,7 @@ struct LibraryArgument {
   LibraryAccess access = LibraryAccess::kRead;
   const void* value = nullptr;
   std::size_t valueBytes = 0;
+  std::optional<std::size_t> wordsAt;  // of a value: the byte where it has the address of two 64-bit words to read, or null
 };
 
 struct LibraryLaunch {

@@ -19,8 +19,9 @@ bool hasBit(std::uint32_t mask, std::size_t i) { return i < 32 && (mask >> i & 1
 
 class OnEmulator {
  public:
-  OnEmulator(const KernelRegistry& kernels, const KernelSpec& spec, std::span<const Tensor> inputs, std::uint32_t hostInputs)
-      : kernels_(kernels), spec_(spec), inputs_(inputs), hostInputs_(hostInputs) {}
+  OnEmulator(const KernelRegistry& kernels, const KernelSpec& spec, std::span<const Tensor> inputs, std::uint32_t hostInputs,
+             const RandomKey& random)
+      : kernels_(kernels), spec_(spec), inputs_(inputs), hostInputs_(hostInputs), random_(random) {}
 
   // `over`: the input whose memory output 0 takes; -1: none.
   Result<std::vector<Tensor>> run(int seed, int over) {
@@ -50,7 +51,7 @@ class OnEmulator {
     }
     SS_ASSIGN(const DeviceMemory workspace, device->allocate(static_cast<std::int64_t>(kernel->workspaceBytes())));
     const std::span<std::byte> scratch(workspace.data(), kernel->workspaceBytes());
-    SS_TRY(device->launch(*kernel, {inputs, outputs, scratch, {}, 0, {}}));
+    SS_TRY(device->launch(*kernel, {inputs, outputs, scratch, random_, 0, {}}));
     SS_TRY(device->synchronise());
     std::vector<Tensor> results;
     for (const Tensor& one : made) {
@@ -66,6 +67,7 @@ class OnEmulator {
   const KernelSpec& spec_;
   std::span<const Tensor> inputs_;
   std::uint32_t hostInputs_;
+  RandomKey random_;
   Determinism said_;
 };
 
@@ -86,11 +88,12 @@ bool sameBits(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Result<std::string> checkOnEmulator(const KernelRegistry& kernels, const KernelSpec& spec, std::span<const Tensor> inputs,
-                                    std::span<const Tensor> expected, std::uint32_t hostInputs, std::uint32_t inPlace) {
+                                    std::span<const Tensor> expected, std::uint32_t hostInputs, std::uint32_t inPlace,
+                                    const RandomKey& random) {
   SS_ASSIGN(const auto emulator, makeEmulatedDevice("emulated"));
   const auto whyNot = whyNotByLibrary(kernels, *emulator, spec);
   if (!whyNot || !whyNot->empty()) return "left to the CPU: " + whyNot.value_or("no kernel for 'cuda'");
-  OnEmulator runs(kernels, spec, inputs, hostInputs);
+  OnEmulator runs(kernels, spec, inputs, hostInputs, random);
   std::vector<Tensor> first;
   double worst = 0;
   for (int seed = 1; seed <= kOrders; ++seed) {

@@ -6,6 +6,7 @@
 
 #include "engine/plugin/kernel_create.h"
 #include "engine/plugin/misuse.h"
+#include "kernels/device_graph.h"
 
 namespace stepscope {
 namespace {
@@ -50,7 +51,9 @@ struct DeviceCall : ssp_kernel_call {
       if (argument.size != sizeof(ssp_argument))
         return wrong(name + fmt::format("argument {} of size {}", i, argument.size),
                      fmt::format("size {}", sizeof(ssp_argument)));
-      const std::uint64_t bytes = argument.kind == SSP_ARGUMENT_VALUE ? argument.value_bytes : sizeof(void*);
+      const std::uint64_t bytes = argument.kind == SSP_ARGUMENT_VALUE ? argument.value_bytes
+                                  : argument.kind == SSP_ARGUMENT_KEY ? sizeof(ssp_random_key)
+                                                                      : sizeof(void*);
       if (bytes != function.parameter_bytes[i])
         return wrong(name + fmt::format("argument {} of {} bytes", i, bytes),
                      fmt::format("{}, those of the parameter", function.parameter_bytes[i]));
@@ -70,6 +73,15 @@ struct DeviceCall : ssp_kernel_call {
       if (argument.value == nullptr) return wrong(where + "a value at no address", "its bytes");
       made.value = argument.value;
       made.valueBytes = static_cast<std::size_t>(argument.value_bytes);
+      return SSP_OK;
+    }
+    if (argument.kind == SSP_ARGUMENT_KEY) {
+      if (!draws)
+        return wrong(where + "the random key, and create does not say that bits depend on it",
+                     "SSP_DETERMINISM_KEYED_RANDOM");
+      made.value = &key;
+      made.valueBytes = sizeof(key);
+      made.wordsAt = offsetof(ssp_random_key, now);
       return SSP_OK;
     }
     const std::uint32_t size = argument.element_bytes;
@@ -118,6 +130,8 @@ struct DeviceCall : ssp_kernel_call {
   LibraryLaunches* device = nullptr;
   StreamId streamId = 0;
   std::vector<ssp_buffer> buffers;  // inputs, then outputs
+  ssp_random_key key{};
+  bool draws = false;
   mutable Misuse misuse;
   mutable Status status;  // what the device says
 };
@@ -130,6 +144,7 @@ class PluginDeviceKernel final : public Kernel, public LibraryKernel {
       for (const OperandSpec& operand : *operands)
         call_.buffers.push_back({sizeof(ssp_buffer), static_cast<std::int32_t>(operand.dtype), nullptr, 0});
     call_.threads = spec.threads;
+    call_.draws = instance_->determinism.order == Determinism::Order::kKeyedRandom;
   }
   const std::shared_ptr<const LibraryCode>& code() const override { return bridge_.code; }
   std::size_t workspaceBytes() const override { return instance_->scratch; }
@@ -156,6 +171,7 @@ class PluginDeviceKernel final : public Kernel, public LibraryKernel {
     call_.device = libraryLaunches;
     call_.streamId = call.stream;
     SS_ASSIGN(call_.stream, call_.device->nativeStream(call.stream));
+    call_.key = {sizeof(ssp_random_key), call.random.node, call.random.seed, call.random.step, gpu::recordedKey};
     call_.misuse = {};
     call_.status = {};
     ssp_status status = SSP_ERROR;
@@ -203,9 +219,9 @@ Result<std::unique_ptr<Kernel>> makeDeviceKernel(const KernelBridge& bridge, con
       if (operand.present() && (operand.dynamic || elementCount(operand.dims) == 0))
         return unsupported(bridge.createLabel + ": operands without elements; a device takes others");
   SS_ASSIGN(auto instance, createInstance(bridge, spec));
-  if (instance->determinism.order == Determinism::Order::kKeyedRandom)
+  if (instance->determinism.order == Determinism::Order::kKeyedRandom && bridge.library.entry().abi_minor < 2)
     return againstContract(bridge.createLabel, "says SSP_DETERMINISM_KEYED_RANDOM",
-                           "expected a kernel for 'cuda' that reads its random numbers from an input");
+                           "expected a plugin of ABI 1.2, whose kernels for 'cuda' get the key");
   return std::make_unique<PluginDeviceKernel>(std::move(instance), spec);
 }
 

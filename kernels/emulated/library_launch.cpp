@@ -26,6 +26,14 @@ Parameters parametersOf(const LibraryLaunch& described, Launch& launch) {
   for (const LibraryArgument& one : described.arguments) {
     if (one.what == nullptr) {
       add(one.value, one.valueBytes);
+      if (!one.wordsAt) continue;
+      // An address of the device is a handle here.
+      std::byte* const at = reinterpret_cast<std::byte*>(made.words.data() + begins.back()) + *one.wordsAt;
+      std::byte* address = nullptr;
+      std::memcpy(&address, at, sizeof(address));
+      if (address == nullptr) continue;
+      const Memory* const memory = launch.addOperand("seed and step", address, 2, sizeof(std::uint64_t), Access::kRead);
+      std::memcpy(at, &memory, sizeof(memory));
       continue;
     }
     const Memory* const memory = one.address == nullptr

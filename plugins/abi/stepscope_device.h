@@ -21,7 +21,8 @@
 //     return ssp::launch<twice>(call, kFunctions[0], (count + 255) / 256, 256, ssp::in(0), ssp::out(0), count);
 //   }
 //
-// A parameter is a number, a struct of numbers, or memory. Elements of memory are floats and integers of 1, 2, 4 or 8 bytes.
+// A parameter is a number, a struct of numbers, memory, or the random key (ssp::random_key, for which ssp::key() is given).
+// Elements of memory are floats and integers of 1, 2, 4 or 8 bytes.
 // An exception of the emulator leaves a device function that did something wrong: it is not to be caught.
 #ifndef STEPSCOPE_DEVICE_H
 #define STEPSCOPE_DEVICE_H
@@ -97,6 +98,9 @@ SSP_DEVICE T shuffle_xor(T value, int lanes, unsigned mask = kFullWarp) {
 }
 // Bit l: the vote of lane l.
 SSP_DEVICE unsigned ballot(bool vote, unsigned mask = kFullWarp) { return __ballot_sync(mask, vote); }
+
+// Seed, then step, where a recorded step has them.
+SSP_DEVICE uint64_t word_of_key(const ssp_random_key& key, int word) { return static_cast<const uint64_t*>(key.now)[word]; }
 
 }  // namespace ssp
 
@@ -206,8 +210,76 @@ T shuffle_xor(T value, int lanes, unsigned mask = kFullWarp, int line = __builti
 inline unsigned ballot(bool vote, unsigned mask = kFullWarp, int line = __builtin_LINE()) {
   return emulator->ballot(mask, vote ? 1 : 0, line);
 }
+inline uint64_t word_of_key(const ssp_random_key& key, int word) {
+  return memory<const uint64_t>(static_cast<const ssp_emulated_memory*>(key.now))[word];
+}
+
+}  // namespace ssp
+
+#endif  // __CUDACC__
+
+namespace ssp {
+
+struct random_words {
+  uint32_t word[4];
+};
+
+// A parameter: the random key of the node in the step that runs. The numbers are those of ssp_random_words on the CPU.
+class random_key {
+ public:
+  // Of elements 4 * block … 4 * block + 3.
+  SSP_DEVICE random_words words(int64_t block) const {
+    const bool recorded = key_.now != nullptr;
+    random_words made;
+    ssp_random_words(recorded ? word_of_key(key_, 0) : key_.seed, recorded ? word_of_key(key_, 1) : key_.step, key_.node,
+                     static_cast<uint64_t>(block), made.word);
+    return made;
+  }
+  // In [0, 1), of one element.
+  SSP_DEVICE float uniform(int64_t element) const { return ssp_uniform(words(element / 4).word[element % 4]); }
+
+ private:
+  ssp_random_key key_;
+};
+
+}  // namespace ssp
+
+#ifndef __CUDACC__
+
+namespace ssp {
 
 // --- what a plugin lists and launches
+
+template <typename T>
+struct argument {
+  static ssp_argument of(const T& value) {
+    return {sizeof(ssp_argument), SSP_ARGUMENT_VALUE, 0, 0, 0, 0, 0, &value, sizeof(T)};
+  }
+};
+template <typename T>
+struct argument<memory<T> > {
+  static ssp_argument of(ssp_argument given) {
+    given.element_bytes = sizeof(T);
+    return given;
+  }
+};
+template <>
+struct argument<random_key> {
+  static ssp_argument of(const ssp_argument& given) { return given; }
+};
+// What is given for a parameter: memory, the key, or a number that becomes one of the parameter's type.
+template <typename T>
+struct given {
+  using type = T;
+};
+template <typename T>
+struct given<memory<T> > {
+  using type = ssp_argument;
+};
+template <>
+struct given<random_key> {
+  using type = ssp_argument;
+};
 
 template <auto kKernel>
 struct body;
@@ -234,28 +306,6 @@ struct body<kKernel> {
     static_assert(sizeof...(P) <= SSP_MOST_PARAMETERS, "a device function has up to SSP_MOST_PARAMETERS parameters");
     return {sizeof(ssp_device_function), sizeof...(P), name, run, {static_cast<uint16_t>(sizeof(P))...}};
   }
-  template <typename T>
-  struct argument {
-    static ssp_argument of(const T& value) {
-      return {sizeof(ssp_argument), SSP_ARGUMENT_VALUE, 0, 0, 0, 0, 0, &value, sizeof(T)};
-    }
-  };
-  template <typename T>
-  struct argument<memory<T> > {
-    static ssp_argument of(ssp_argument given) {
-      given.element_bytes = sizeof(T);
-      return given;
-    }
-  };
-  // What is given for a parameter: memory, or a number that becomes one of the parameter's type.
-  template <typename T>
-  struct given {
-    using type = T;
-  };
-  template <typename T>
-  struct given<memory<T> > {
-    using type = ssp_argument;
-  };
   static ssp_status launch(const ssp_kernel_call* call, const ssp_device_function& function, uint64_t blocks,
                            uint32_t threads, const typename given<P>::type&... arguments) {
     const ssp_argument list[sizeof...(P) + 1] = {argument<P>::of(arguments)..., {}};
@@ -275,6 +325,8 @@ ssp_status launch(const ssp_kernel_call* call, const ssp_device_function& listed
                   const A&... arguments) {
   return body<kKernel>::launch(call, listed, static_cast<uint64_t>(blocks), static_cast<uint32_t>(threads), arguments...);
 }
+// The random key of the run, for a parameter of type random_key.
+inline ssp_argument key() { return {sizeof(ssp_argument), SSP_ARGUMENT_KEY, 0, 0, 0, 0, 0, nullptr, 0}; }
 // Memory of an input, of an output, of scratch memory from byte `offset` on.
 inline ssp_argument in(uint32_t index) {
   return {sizeof(ssp_argument), SSP_ARGUMENT_INPUT, SSP_ACCESS_READ, index, 0, 0, 0, nullptr, 0};
@@ -295,5 +347,5 @@ inline ssp_argument scratch(uint64_t offset, uint64_t count, int32_t access = SS
           ".popsection");                                                              \
   extern "C" __attribute__((visibility("hidden"))) const unsigned char name[], name##_end[];
 
-#endif  // __CUDACC__
+#endif  // not __CUDACC__
 #endif  // STEPSCOPE_DEVICE_H

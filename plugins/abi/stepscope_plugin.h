@@ -19,6 +19,9 @@
 //     were given returns; 0 is none.
 //   * A wrong index or handle is an error of the plugin: the call answers 0, and the host ends the function with the error.
 //   * What came with a later minor version says so: "(1.1)". Fields are added at the end of a struct only.
+//   * Random numbers depend on seed, micro step, node of the model and element alone, so that a gradient, a replay or
+//   another
+//     device draws them again: ssp_random_words on both sides, of the call's key on the CPU, of SSP_ARGUMENT_KEY on a GPU.
 //
 // Tags
 //   [static]   valid until the library is unloaded       [call]  valid until the function that got it returns
@@ -35,7 +38,13 @@ extern "C" {
 #endif
 
 #define SSP_ABI_MAJOR 1u  // another one is refused
-#define SSP_ABI_MINOR 1u  // the host takes plugins of this one and older ones
+#define SSP_ABI_MINOR 2u  // the host takes plugins of this one and older ones
+
+#if defined(__CUDACC__)
+#define SSP_ON_BOTH __host__ __device__  // what device functions call too
+#else
+#define SSP_ON_BOTH
+#endif
 
 #if defined(_WIN32)
 #define SSP_EXPORT __declspec(dllexport)
@@ -310,7 +319,19 @@ enum {
   SSP_ARGUMENT_OUTPUT,     // memory of an output
   SSP_ARGUMENT_SCRATCH,    // a part of the scratch memory
   SSP_ARGUMENT_VALUE,      // the bytes of a number or struct
+  SSP_ARGUMENT_KEY,        // (1.2) the random key of the node, an ssp_random_key that the host fills in
 };
+
+// (1.2) What a parameter for SSP_ARGUMENT_KEY holds; ssp::random_key of stepscope_device.h reads it. The argument needs a
+// kernel that says SSP_DETERMINISM_KEYED_RANDOM, and neither value nor index.
+typedef struct ssp_random_key {
+  uint32_t size;
+  uint32_t node;
+  uint64_t seed, step;
+  // Where memory of the device holds seed and step, two words, while a recorded step is played; NULL: those here hold. On
+  // the emulator a handle.
+  const void* now;
+} ssp_random_key;
 
 // (1.1) An argument of a launch.
 typedef struct ssp_argument {
@@ -352,7 +373,7 @@ typedef struct ssp_launch {
 //
 // A kernel for "cuda" puts its work on the stream and returns. Buffers and scratch memory are addresses of the device then,
 // but for the inputs of `host_inputs`; the host cannot follow them. seed, step and node are 0: what a step does is recorded
-// once and played again.
+// once and played again, so that a launch takes SSP_ARGUMENT_KEY.
 typedef struct ssp_kernel_call ssp_kernel_call;
 struct ssp_kernel_call {
   uint32_t size;
@@ -555,6 +576,36 @@ static inline ssp_value ssp_binary(ssp_gradient_context* g, const char* op, ssp_
   ssp_value y = 0;
   g->emit(g, "", op, inputs, 2, NULL, 0, &y, 1);
   return y;
+}
+
+// (1.2) The random words of elements 4 * block … 4 * block + 3: Philox4x32-10 (Salmon et al., SC 2011), on the CPU and on a
+// device the same, and those that Dropout of Stepscope draws for the same key.
+SSP_ON_BOTH static inline void ssp_random_words(uint64_t seed, uint64_t step, uint32_t node, uint64_t block,
+                                                uint32_t words[4]) {
+  const uint64_t mixed = seed ^ (step * UINT64_C(0x9E3779B97F4A7C15));
+  uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = node, c3 = (uint32_t)step;
+  uint32_t k0 = (uint32_t)mixed, k1 = (uint32_t)(mixed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = UINT64_C(0xD2511F53) * c0, p1 = UINT64_C(0xCD9E8D57) * c2;
+    c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+    c1 = (uint32_t)p1;
+    c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+    c3 = (uint32_t)p0;
+    k0 += UINT32_C(0x9E3779B9);
+    k1 += UINT32_C(0xBB67AE85);
+  }
+  words[0] = c0;
+  words[1] = c1;
+  words[2] = c2;
+  words[3] = c3;
+}
+// (1.2) Uniform in [0, 1), 24 bits of a word.
+SSP_ON_BOTH static inline float ssp_uniform(uint32_t word) { return (float)(word >> 8) * (1.0f / 16777216.0f); }
+// (1.2) The uniform number of one element, by the key of a call on the CPU.
+static inline float ssp_uniform_of(const ssp_kernel_call* call, uint64_t element) {
+  uint32_t words[4];
+  ssp_random_words(call->seed, call->step, call->node, element / 4, words);
+  return ssp_uniform(words[element % 4]);
 }
 
 #ifdef __cplusplus

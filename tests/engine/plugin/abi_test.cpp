@@ -1,4 +1,4 @@
-// The layout of ABI 1.1 on machines with 64-bit pointers: plugins that were compiled against it read and write these bytes.
+// The layout of ABI 1.2 on machines with 64-bit pointers: plugins that were compiled against it read and write these bytes.
 // Who changes a struct counts SSP_ABI_MINOR or SSP_ABI_MAJOR up and says what old plugins get (plugins/abi/README.md).
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@ namespace {
 static_assert(sizeof(void*) == 8);
 
 // Size, and where the last member begins.
-TEST(PluginAbi, StructsAreThoseOfVersion1_1) {
+TEST(PluginAbi, StructsAreThoseOfVersion1_2) {
   EXPECT_EQ(SSP_ABI_MAJOR, 1u);
-  EXPECT_EQ(SSP_ABI_MINOR, 1u);
+  EXPECT_EQ(SSP_ABI_MINOR, 2u);
 #define EXPECT_LAYOUT(type, bytes, member, at) \
   EXPECT_EQ(sizeof(type), bytes##u);           \
   EXPECT_EQ(offsetof(type, size), 0u);         \
@@ -29,6 +29,7 @@ TEST(PluginAbi, StructsAreThoseOfVersion1_1) {
   EXPECT_LAYOUT(ssp_kernel_context, 88, cannot_fail, 80);
   EXPECT_LAYOUT(ssp_buffer, 24, bytes, 16);
   EXPECT_LAYOUT(ssp_argument, 56, value_bytes, 48);
+  EXPECT_LAYOUT(ssp_random_key, 32, now, 24);
   EXPECT_LAYOUT(ssp_device_function, 72, parameter_bytes, 24);
   EXPECT_LAYOUT(ssp_launch, 40, argument_count, 32);
   EXPECT_LAYOUT(ssp_kernel_call, 104, launch, 96);

@@ -13,7 +13,8 @@ enum Breach {
   FUNCTION_NAME,
   NO_BODY,
   NO_IMAGE_END,
-  RANDOM_BITS,
+  KEY_IN_1_1,
+  LAUNCH_KEY,
   LAUNCH_SIZE,
   LAUNCH_OTHER,
   LAUNCH_BLOCKS,
@@ -63,6 +64,11 @@ SSP_KERNEL twice(ssp::memory<const float> x, ssp::memory<float> y, ssp::memory<f
   y[BAD == BODY_BEFORE ? i - 1 : i] = factor * x[i];
 }
 
+SSP_KERNEL draws(ssp::memory<float> y, ssp::random_key key, int64_t count) {
+  const int64_t i = ssp::block_index() * ssp::block_size() + ssp::thread_index();
+  if (i < count) y[i] = key.uniform(i);
+}
+
 SSP_KERNEL unlisted(ssp::memory<const float>, ssp::memory<float>, ssp::memory<float>, int64_t) {}
 
 namespace {
@@ -74,7 +80,8 @@ ssp_device_function functionOf() {
   if (BAD == NO_BODY) made.body = nullptr;
   return made;
 }
-const ssp_device_function kFunctions[] = {functionOf()}, kOther[] = {ssp::function<unlisted>("unlisted")};
+const ssp_device_function kFunctions[] = {functionOf(), ssp::function<draws>("draws")},
+                          kOther[] = {ssp::function<unlisted>("unlisted")};
 
 int64_t elements = 0;
 
@@ -85,7 +92,7 @@ ssp_status create(const ssp_kernel* kernel, ssp_kernel_context* c, void** instan
   for (uint32_t axis = 0; axis < c->inputs[0].rank; ++axis) elements *= c->inputs[0].dims[axis];
   *instance = &elements;
   c->scratch_bytes = 64;
-  c->determinism = BAD == RANDOM_BITS && cuda ? SSP_DETERMINISM_KEYED_RANDOM : SSP_DETERMINISM_FIXED;
+  c->determinism = BAD == KEY_IN_1_1 && cuda ? SSP_DETERMINISM_KEYED_RANDOM : SSP_DETERMINISM_FIXED;
   c->determinism_reason = "one thread for each element";
   return SSP_OK;
 }
@@ -102,6 +109,7 @@ ssp_status runOnDevice(void*, const ssp_kernel_call* call) {
         call, 1, [](void*, uint32_t) {}, nullptr);
   if (BAD == RUN_DEVICE_THROWS) throw 7;
   if (BAD == RUN_FOLLOWS) return runOnHost(nullptr, call);
+  if (BAD == LAUNCH_KEY) return ssp::launch<draws>(call, kFunctions[1], 1, 16, ssp::out(0), ssp::key(), elements);
   const ssp_argument scratch = ssp::scratch(BAD == LAUNCH_SCRATCH ? 32 : 0, 16, SSP_ACCESS_PART);
   const ssp_argument in = BAD == LAUNCH_WRITES_INPUT ? ssp::out(0) : ssp::in(BAD == LAUNCH_INPUT ? 3 : 0);
   if (BAD == LAUNCH_BYTES || BAD == LAUNCH_COUNT || BAD == LAUNCH_SIZE || BAD == LAUNCH_WRITES_INPUT) {
@@ -157,7 +165,7 @@ ssp_kernel kernelOf(const char* device) {
   kernel.implementation = "a thread for each element", kernel.dtypes = SSP_DTYPE_BIT(SSP_FLOAT32);
   kernel.create = create, kernel.run = device[1] == 'u' ? runOnDevice : runOnHost;
   if (kernel.run == runOnHost) return kernel;
-  kernel.functions = kFunctions, kernel.function_count = BAD == NO_FUNCTIONS ? 0 : 1;
+  kernel.functions = kFunctions, kernel.function_count = BAD == NO_FUNCTIONS ? 0 : BAD == LAUNCH_KEY ? 2 : 1;
   kernel.image = BAD == NO_IMAGE_END ? kNoEnd : IMAGE;
   kernel.image_bytes = BAD == NO_IMAGE_END ? sizeof(kNoEnd) : sizeof(IMAGE);
   return kernel;
@@ -170,7 +178,7 @@ ssp_plugin entry() {
   ssp_plugin plugin = {};
   plugin.size = sizeof(ssp_plugin);
   plugin.abi_major = SSP_ABI_MAJOR;
-  plugin.abi_minor = BAD == OLDER_VERSION ? 0 : SSP_ABI_MINOR;
+  plugin.abi_minor = BAD == OLDER_VERSION ? 0 : BAD == KEY_IN_1_1 ? 1 : SSP_ABI_MINOR;
   plugin.name = "bad", plugin.version = "1.0", plugin.doc = "breaks the contract on a device";
   plugin.ops = kOps, plugin.op_count = 1;
   plugin.kernels = kKernels, plugin.kernel_count = BAD == CPU_ALONE || BAD == NO_CPU_KERNEL ? 1 : 2;

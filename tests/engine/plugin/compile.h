@@ -39,5 +39,10 @@ inline std::filesystem::path compileMyOp(const std::filesystem::path& folder) {
 inline std::filesystem::path compileCudaNorm(const std::filesystem::path& folder) {
   return compilePlugin(folder, "cuda_rms_norm", kSamples + "/cuda_rms_norm/cuda_rms_norm.cpp", "", "c++ -std=c++20");
 }
+// `image`: a file with what the driver is given, in place of what nvcc makes.
+inline std::filesystem::path compileCudaNoise(const std::filesystem::path& folder, const std::string& image = "") {
+  return compilePlugin(folder, "cuda_noise", kSamples + "/cuda_noise/cuda_noise.cpp",
+                       image.empty() ? "" : fmt::format("-DNOISE_FATBIN='\"{}\"'", image), "c++ -std=c++20");
+}
 
 }  // namespace stepscope::testing

@@ -6,9 +6,12 @@
 
 #include "engine/plugin/plugin_registry.h"
 #include "engine/train/session.h"
+#include "kernels/random.h"
+#include "plugins/abi/stepscope_plugin.h"
 #include "tests/app/cli/program.h"
 #include "tests/engine/plugin/bad_model.h"
 #include "tests/engine/plugin/compile.h"
+#include "tests/engine/plugin/noise_model.h"
 
 namespace stepscope::testing {
 namespace {
@@ -82,6 +85,66 @@ TEST(CudaNorm, PassesPluginCheckOnTheEmulator) {
   EXPECT_EQ(rows, 4U) << answer.text;  // two ops, two examples
 }
 
+// The parts of a step are recorded on the emulator and played again, so that seed and step come from memory of the device.
+TEST(CudaNoise, DrawsTheNumbersOfTheCpuInEveryStep) {
+  const TemporaryFolder folder;
+  const auto plugin = compileCudaNoise(folder.path());
+  const auto model = writeNoiseModel(folder);
+  const auto train = [&](const std::string& device, int steps, int seed) {
+    const auto drawn = folder.path() / "drawn.npy";
+    const Answer answer =
+        run(fmt::format("train {} --plugin {} --json --steps {} --lr 0.1 --seed {} --device {} --fetch noisy={}",
+                        model.string(), plugin.string(), steps, seed, device, drawn.string()),
+            folder.path());
+    EXPECT_EQ(answer.exitCode, 0) << answer.text;
+    return std::pair(losses(answer), contents(drawn));
+  };
+  const auto host = train("cpu", 4, 3), device = train("emulated", 4, 3), early = train("emulated", 1, 3),
+             other = train("emulated", 4, 5);
+  ASSERT_EQ(host.first.size(), 4U);
+  ASSERT_EQ(device.first.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(host.first[i], device.first[i], 1e-5) << "step " << i;
+  EXPECT_FALSE(host.second.empty());
+  EXPECT_EQ(host.second, device.second) << "bits of the last step";
+  EXPECT_NE(device.second, early.second) << "another step draws others";
+  EXPECT_NE(device.second, other.second) << "another seed draws others";
+}
+
+TEST(CudaNoise, PassesPluginCheckOnTheEmulator) {
+  const TemporaryFolder folder;
+  const Answer answer = run(fmt::format("plugin check {}", compileCudaNoise(folder.path()).string()), folder.path());
+  EXPECT_EQ(answer.exitCode, 0) << answer.text;
+  EXPECT_NE(answer.text.find("3 orders of threads, largest distance from the CPU 0.0e+00"), std::string::npos)
+      << answer.text;
+}
+
+// The words that plugins draw are those of the engine.
+TEST(RandomNumbers, OfPluginsAreThoseOfTheEngine) {
+  for (const RandomKey& key : {RandomKey{0, 0, 0}, RandomKey{7, 3, 11}, RandomKey{~0ull, 1ull << 40, ~0u}})
+    for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{1} << 33}) {
+      std::uint32_t words[4];
+      ssp_random_words(key.seed, key.step, key.node, block, words);
+      const auto expected = randomBlock(key, block);
+      for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(words[i], expected[i]);
+        EXPECT_EQ(ssp_uniform(words[i]), uniform01(key, 4 * block + i));
+      }
+    }
+}
+
+// What users compile with nvcc.
+TEST(DeviceFunctions, OfTheSamplesAreCompiledByNvcc) {
+  if (std::system("command -v nvcc > /dev/null") != 0) GTEST_SKIP() << "nvcc is not installed";
+  const TemporaryFolder folder;
+  for (const std::string name : {"cuda_rms_norm", "cuda_noise"}) {
+    const std::string command =
+        fmt::format("nvcc -ptx -std=c++17 -Werror all-warnings -I {}/plugins/abi {}/{}/kernels.cu -o {}/{}.ptx",
+                    SS_SOURCE_DIR, kSamples, name, folder.path().string(), name);
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    EXPECT_NE(contents(folder.path() / (name + ".ptx")).find(".entry"), std::string::npos);
+  }
+}
+
 struct Placed {
   std::string onHostReason;
   int copies = 0;
@@ -144,7 +207,10 @@ const Bad kBad[] = {
     {"FUNCTION_NAME", "plugin 'bad': kernel 'bad.Twice': found functions[0] without a name in letters"},
     {"NO_BODY", "plugin 'bad': kernel 'bad.Twice': found function 'twice' without a body"},
     {"NO_IMAGE_END", "plugin 'bad': kernel 'bad.Twice': found an image of 6 bytes that is neither binary nor ends with 0"},
-    {"RANDOM_BITS", "plugin 'bad': create of kernel 'bad.Twice': says SSP_DETERMINISM_KEYED_RANDOM"},
+    {"KEY_IN_1_1",
+     "plugin 'bad': create of kernel 'bad.Twice': says SSP_DETERMINISM_KEYED_RANDOM; expected a plugin of ABI 1.2"},
+    {"LAUNCH_KEY",
+     "plugin 'bad': run of kernel 'bad.Twice': launches 'draws' with argument 1: the random key, and create does not say"},
     {"LAUNCH_SIZE", "plugin 'bad': run of kernel 'bad.Twice': launches with size 8"},
     {"LAUNCH_OTHER", "plugin 'bad': run of kernel 'bad.Twice': launches a function that the kernel does not list"},
     {"LAUNCH_BLOCKS", "plugin 'bad': run of kernel 'bad.Twice': launches 'twice' with 0 blocks; expected 1 to 2147483647"},

@@ -71,14 +71,21 @@ unsigned indexOf(int which) {
 }
 constexpr fake::CompiledThread kThread{indexOf, [] { stepscope::gpu::syncThreads(); },
                                        [](double value, int lanes) { return stepscope::gpu::shuffleXor(value, lanes); }};
-// What reads the parameters of a kernel that the fake NVRTC has compiled, all of them addresses, and gives a call of it.
+// What reads the parameters of a kernel that the fake NVRTC has compiled, and gives a call of it. They are addresses and
+// other words of 64 bits; a library with `fakeBytes` says of which it wants the address of how many bytes.
 std::function<std::function<void()>(void**)> compiledKernel(void* library) {
   const auto count = reinterpret_cast<int (*)(const fake::CompiledThread&)>(dlsym(library, "fakeParameters"))(kThread);
   const auto call = reinterpret_cast<void (*)(void**)>(dlsym(library, "fakeCall"));
-  return [count, call](void** parameters) -> std::function<void()> {
+  const auto bytesOf = reinterpret_cast<std::size_t (*)(int)>(dlsym(library, "fakeBytes"));
+  return [count, call, bytesOf](void** parameters) -> std::function<void()> {
     std::vector<void*> values;
-    for (int i = 0; i < count; ++i) values.push_back(*static_cast<void**>(parameters[i]));
-    return [call, values]() mutable { call(values.data()); };
+    std::vector<std::shared_ptr<std::string>> kept;
+    for (int i = 0; i < count; ++i) {
+      const std::size_t bytes = bytesOf ? bytesOf(i) : 0;
+      if (bytes > 0) kept.push_back(std::make_shared<std::string>(static_cast<const char*>(parameters[i]), bytes));
+      values.push_back(bytes > 0 ? static_cast<void*>(kept.back()->data()) : *static_cast<void**>(parameters[i]));
+    }
+    return [call, values, kept]() mutable { call(values.data()); };
   };
 }
 bool onGpu(CuAddress address, std::size_t bytes) { return fake::gpu().memory.holds(address, bytes); }
