@@ -3,7 +3,7 @@
 #include "tests/app/cli/rank_processes.h"
 #include "tests/engine/onnx/model_builder.h"
 #include "tests/kernels/fake_gpu/use.h"
-#include "tests/support/rank_model.h"
+#include "tests/support/desynchronised_model.h"
 
 namespace stepscope::testing {
 namespace {
@@ -120,7 +120,34 @@ TEST_F(NcclRanks, MpirunStartsThemToo) {
   EXPECT_TRUE(ran().contains("AllReduce"));
 }
 
-// They find out where they meet, before anything is on a stream. (Ranks at other collectives: Communicator's tests.)
+// They find out where they meet, before anything is on a stream: of what differs nothing comes to NCCL, where it would hang.
+TEST_F(NcclRanks, RanksAtOtherCollectivesAreToldBothNodes) {
+  const TestModel order = writeOtherOrder(folder_), two = writeOtherShape(folder_, 2), three = writeOtherShape(folder_, 3);
+  const auto train = [](const TestModel& model, const std::string& how) {
+    return fmt::format("train {} --data {} --loss {} --steps 4 --threads 1 --device cuda --distributed nccl {}",
+                       model.model.string(), model.data.string(), model.loss, how);
+  };
+  const auto told = [](const Answer& answer, const std::string& first, const std::string& second) {
+    EXPECT_NE(answer.exitCode, 0) << answer.text;
+    EXPECT_NE(answer.exitCode, 124) << "it hangs";
+    const std::string message = fmt::format("error: ranks are at different collectives: rank 0 at {}", first);
+    EXPECT_NE(answer.text.find(message), std::string::npos) << answer.text;
+    EXPECT_NE(answer.text.find("rank 1: " + message), std::string::npos) << answer.text;
+    EXPECT_NE(answer.text.find("; rank 1 at " + second), std::string::npos) << answer.text;
+  };
+  told(runWith("timeout 60", train(order, "--ranks 2"), folder_.path()),
+       "AllReduce 12 'positive_sum' of step 1: float32 [2, 3] (24 bytes)",
+       "Broadcast 12 'negative_spread' of step 1: float32 [2, 3] (24 bytes), root 0");
+  EXPECT_TRUE(ran().contains("AllReduce") && ran().contains("Broadcast")) << "of step 0";
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+  std::filesystem::remove(path("log"));
+  told(runWith("timeout 60 mpirun --oversubscribe -n 1",
+               fmt::format("{} : -n 1 {} {}", train(two, ""), SS_PROGRAM, train(three, "")), folder_.path()),
+       "AllReduce 6 'together' of step 0: float32 [2, 3] (24 bytes)",
+       "AllReduce 6 'together' of step 0: float32 [3, 3] (36 bytes)");
+  EXPECT_FALSE(ran().contains("AllReduce"));
+}
+
 TEST_F(NcclRanks, RanksWithOtherOptionsAreToldBothValues) {
   if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
   const std::string common = kDigits + "--steps 2 --distributed nccl --set ranks.bucket=";

@@ -1,7 +1,7 @@
 // `stepscope train --distributed`: N ranks train as one process with --accumulate N does, and end together however they end.
 #include "tests/app/cli/rank_processes.h"
 #include "tests/engine/onnx/model_builder.h"
-#include "tests/support/rank_model.h"
+#include "tests/support/desynchronised_model.h"
 
 namespace stepscope::testing {
 namespace {
@@ -429,6 +429,36 @@ TEST(RanksOfTheProgram, ThoseThatWereGivenDifferentThingsAreNamed) {
   // What is a matter of each rank.
   const Answer same = together("--set long.ms=50", kDigits + "--set record=off");
   EXPECT_EQ(same.exitCode, 0) << same.text;
+}
+
+// What no comparison before the build can see: collectives in another order, and of another shape, while the step runs.
+TEST(RanksOfTheProgram, ThoseThatComeToOtherCollectivesAreToldBothNodes) {
+  const TemporaryFolder folder;
+  const TestModel order = writeOtherOrder(folder), two = writeOtherShape(folder, 2), three = writeOtherShape(folder, 3);
+  const auto train = [](const TestModel& model, const std::string& how) {
+    return fmt::format("train {} --data {} --loss {} --steps 4 --threads 1 {}", model.model.string(), model.data.string(),
+                       model.loss, how);
+  };
+  const std::string atOther =
+      "ranks are at different collectives: rank 0 at AllReduce 12 'positive_sum' of step 1: float32 [2, 3] (24 bytes); rank "
+      "1 "
+      "at Broadcast 12 'negative_spread' of step 1: float32 [2, 3] (24 bytes), root 0; expected the same on all";
+  const auto told = [](const Answer& answer, const std::string& message) {
+    EXPECT_NE(answer.exitCode, 0) << answer.text;
+    EXPECT_NE(answer.exitCode, 124) << "it hangs";
+    EXPECT_NE(answer.text.find("\nerror: " + message), std::string::npos) << answer.text;        // of rank 0
+    EXPECT_NE(answer.text.find("rank 1: error: " + message), std::string::npos) << answer.text;  // of rank 1
+  };
+  told(runWith("timeout 60", train(order, "--distributed local --ranks 2"), folder.path()), atOther);
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+  const std::string mpirun = "timeout 60 mpirun --allow-run-as-root --oversubscribe -n ";
+  told(runWith(mpirun + "2", train(order, "--distributed mpi"), folder.path()), atOther);
+  told(
+      runWith(mpirun + "1",
+              fmt::format("{} : -n 1 {} {}", train(two, "--distributed mpi"), SS_PROGRAM, train(three, "--distributed mpi")),
+              folder.path()),
+      "ranks are at different collectives: rank 0 at AllReduce 6 'together' of step 0: float32 [2, 3] (24 bytes); rank 1 at "
+      "AllReduce 6 'together' of step 0: float32 [3, 3] (36 bytes); expected the same on all");
 }
 
 // mpirun itself ends what is left of a run, a moment after one of its processes has died.
