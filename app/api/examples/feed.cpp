@@ -1,10 +1,9 @@
-// Feeds a model with arrays of this program and changes an option on the way: y = 2 x is learned by whatever model has an
-// input "x", labels and a loss of its own.
+// Feeds a model with arrays of this program, of two sizes, and changes an option on the way. The task: which quarter of an
+// image is bright.
 //
-//   feed MODEL.onnx     a model as tests/app/api makes it: inputs x and y, float32[batch, 4], output loss
+//   feed MODEL.onnx     inputs image, float32[batch, 1, 8, 8], and label, int64[batch]: app/samples/digits/model.onnx
 #include <stepscope.h>
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -23,8 +22,9 @@ struct Close {
   void operator()(ss_session* session) const { ss_close(session); }
 };
 
-ss_tensor tensorOf(const std::vector<float>& numbers, const std::vector<int64_t>& dims) {
-  return {sizeof(ss_tensor), SS_FLOAT32, dims.data(), dims.size(), numbers.data(), numbers.size() * sizeof(float)};
+template <typename T>
+ss_tensor tensorOf(int32_t dtype, const std::vector<T>& numbers, const std::vector<int64_t>& dims) {
+  return {sizeof(ss_tensor), dtype, dims.data(), dims.size(), numbers.data(), numbers.size() * sizeof(T)};
 }
 
 }  // namespace
@@ -41,15 +41,17 @@ int main(int argc, char** argv) {
   for (int step = 0; step < 60; ++step) {
     // Every fifth batch is larger: that makes a second plan, which is kept.
     const int64_t rows = step % 5 == 4 ? 16 : 8;
-    const std::vector<int64_t> dims{rows, 4};
-    std::vector<float> x(static_cast<std::size_t>(rows) * 4), y(x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      x[i] = std::sin(static_cast<float>(i + 7 * static_cast<std::size_t>(step)));
-      y[i] = 2 * x[i];
+    const std::vector<int64_t> imageDims{rows, 1, 8, 8}, labelDims{rows};
+    std::vector<float> images;
+    std::vector<int64_t> labels;
+    for (int64_t row = 0; row < rows; ++row) {
+      labels.push_back((row + step) % 4);
+      for (int64_t pixel = 0; pixel < 64; ++pixel)
+        images.push_back(pixel / 32 * 2 + pixel % 8 / 4 == labels.back() ? 1.0F : 0.0F);
     }
-    const ss_tensor inputs[] = {tensorOf(x, dims), tensorOf(y, dims)};
+    const ss_tensor inputs[] = {tensorOf(SS_FLOAT32, images, imageDims), tensorOf(SS_INT64, labels, labelDims)};
     const ss_tensor* const tensors[] = {&inputs[0], &inputs[1]};
-    const char* const inputNames[] = {"x", "y"};
+    const char* const inputNames[] = {"image", "label"};
     check(ss_feed(session.get(), inputNames, tensors, 2));
     if (step == 30) check(ss_set(session.get(), "pass.fuse_epilogue", "off"));
     ss_step_record record{};

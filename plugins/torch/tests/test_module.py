@@ -508,6 +508,18 @@ class Extents(unittest.TestCase):
         self.assertEqual([v.export_ns == 0 for v in ours.stepscope_report().variants], [False, False, False, True, True])
 
 
+class Tensors(unittest.TestCase):
+    def test_are_borrowed_by_sessions_whatever_their_type(self):
+        from stepscope.array import Given
+
+        for dtype, number in ((torch.float32, 1), (torch.bfloat16, 16), (torch.float16, 10), (torch.int64, 7), (torch.bool, 9)):
+            x = torch.ones(2, 3, dtype=dtype)
+            struct = Given("x", x.requires_grad_() if dtype.is_floating_point else x).struct
+            self.assertEqual((struct.data, struct.dtype, struct.dims[:2], struct.bytes), (x.data_ptr(), number, [2, 3], 6 * x.element_size()))
+        with self.assertRaisesRegex(stepscope.Error, "array 'x': elements of torch.complex64; expected numbers"):
+            Given("x", torch.ones(2, dtype=torch.complex64))
+
+
 class Habits(unittest.TestCase):
     def test_it_is_the_module(self):
         plain = Net()

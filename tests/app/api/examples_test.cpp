@@ -63,7 +63,7 @@ TEST_F(ApiExamples, AverageInC) {
 
 TEST_F(ApiExamples, FeedInCxx) {
   const auto program = built(SS_CXX_COMPILER " -std=c++20", "feed.cpp");
-  const Answer answer = command(program.string() + " " + writeLinearModel(folder_).string(), folder_);
+  const Answer answer = command(program.string() + " " + digits().model.string(), folder_);
   EXPECT_EQ(answer.exitCode, 0) << answer.text;
 }
 

@@ -4,11 +4,13 @@
 """
 
 import array
+import ast
 import ctypes
 import gc
 import inspect
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ import unittest
 
 import stepscope
 from stepscope import library as _library
+from stepscope.array import Given
 
 PROGRAM, SAMPLES = sys.argv[1], pathlib.Path(sys.argv[2])
 MODEL, DATA = SAMPLES / "digits/model.onnx", SAMPLES / "digits/batches.npz"
@@ -330,7 +333,27 @@ class Arrays(unittest.TestCase):
             self.assertEqual(seen.tolist(), gradient.tolist())
             seen[...] = 7  # the same memory
             self.assertEqual(gradient.data[0], 7)
+            self.assertEqual(numpy.from_dlpack(gradient).ctypes.data, seen.ctypes.data)  # no copy
             self.assertTrue((numpy.from_dlpack(session.gradient(name)) == session.gradient(name).numpy()).all())
+
+    @unittest.skipUnless(numpy, "NumPy is not installed")
+    def test_what_is_given_is_borrowed(self):
+        class OfDlPackAlone:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **arguments):
+                return self.array.__dlpack__(**arguments)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+        fixed = x.copy()
+        fixed.flags.writeable = False
+        for given, memory in ((x, x), (OfDlPackAlone(x), x), (fixed, fixed)):
+            struct = Given("x", given).struct
+            self.assertEqual((struct.data, struct.dtype, struct.dims[:2], struct.bytes), (memory.ctypes.data, 1, [2, 3], 24))
 
 
 class Errors(unittest.TestCase):
@@ -382,6 +405,34 @@ class Library(unittest.TestCase):
         declared = {line.split("ss_error* ss_")[1].split("(")[0] for line in header.splitlines() if line.startswith("SS_API ss_error* ss_")}
         self.assertGreater(len(declared), 25)
         self.assertEqual(declared, set(_library._FUNCTIONS))
+
+    def test_functions_that_return_no_error_are_called_too(self):
+        here = pathlib.Path(__file__).parents[3]
+        header = (here / "app/api/stepscope.h").read_text()
+        others = set(re.findall(r"^SS_API(?:_VOID)? (?!ss_error\*).*?\b(ss_\w+)\(", header, re.MULTILINE))
+        self.assertIn("ss_cancel", others)
+        called = (here / "app/api/python/stepscope/library.py").read_text()
+        self.assertEqual({name for name in others if f"._c.{name}" not in called}, set())
+
+    def test_what_is_loaded_late_is_in_the_help_and_has_types(self):
+        source = (pathlib.Path(__file__).parents[3] / "app/api/python/stepscope/__init__.py").read_text()
+        tree = ast.parse(source)
+        typed = next(n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+        imported = {alias.name for n in typed.body for alias in n.names}
+        finder = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__")
+        late = set(stepscope._OF_CAPTURE) | {c.value for n in ast.walk(finder) if isinstance(n, ast.Compare) for c in ast.walk(n) if isinstance(c, ast.Constant)}
+        self.assertEqual(imported, late)
+        self.assertEqual({name for name in late if not re.search(rf"\b{name}\b", stepscope.__doc__)}, set())
+
+    def test_the_readme_runs(self):
+        here = pathlib.Path(__file__).parents[3]
+        blocks = re.findall(r"^```python\n(.*?)^```", (here / "app/api/README.md").read_text(), re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(blocks), 1)
+        if numpy is None:
+            self.skipTest("NumPy is not installed")
+        done = subprocess.run([sys.executable, "-c", blocks[0]], capture_output=True, text=True, cwd=here)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"^2\.58\d+\n\(\d+, 10\)\n$")
 
     def test_everything_has_help(self):
         for owner in [getattr(stepscope, name) for name in stepscope.__all__]:

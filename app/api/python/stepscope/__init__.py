@@ -10,6 +10,15 @@
 
 Options are those of `stepscope options`; a dash or a point in a name is written as it is in a dict: open(path, {"pass.cse": "off"}).
 One session is used by one thread at a time; cancel() may come from any. Python's lock is free while the engine works.
+
+What needs torch is loaded when it is named; help(stepscope.Module) tells of each:
+
+    Module, Refused                      a module whose forward and backward pass the engine computes
+    backend, compiled                    a backend of torch.compile, and what it took
+    compare, Comparison                  PyTorch and Stepscope side by side
+    attach, detach                       a window at the loop of this script (without torch too)
+    capture, verify, Differs, watch, NotRecorded, ModuleWithLoss, TrainerCallback, LightningCallback, apply_checkpoint_policy
+                                         from a training script to a folder that Stepscope opens (package stepscope_capture)
 """
 
 from __future__ import annotations
@@ -20,13 +29,23 @@ import importlib
 import os
 import pathlib
 import sys
-from typing import Any, Iterable, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional
 
 from . import library as _c
 from .array import Array, Given, Memory, array_of, dtype_name
 from .call import Call, borrowed
 from .library import Error
 from .properties import Properties
+
+if TYPE_CHECKING:  # __getattr__ has them below
+    from stepscope_capture import (Differs, LightningCallback, ModuleWithLoss, NotRecorded, TrainerCallback, apply_checkpoint_policy, capture,
+                                   verify, watch)  # fmt: skip
+
+    from . import compiled
+    from .attached import attach, detach
+    from .comparison import Comparison, compare
+    from .compiled import backend
+    from .module import Module, Refused
 
 __all__ = ["Array", "Call", "Error", "Evaluation", "Instruction", "Option", "Position", "Properties", "Session", "StepRecord", "ValueInfo", "open",
            "version"]  # fmt: skip

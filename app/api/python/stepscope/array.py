@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .library import Error, TensorStruct, sized
+
+if TYPE_CHECKING:
+    import numpy
 
 # By ONNX number: name, code of memoryview (None: it has none), bytes.
 _TYPES = {1: ("float32", "f", 4), 2: ("uint8", "B", 1), 3: ("int8", "b", 1), 4: ("uint16", "H", 2), 5: ("int16", "h", 2),
@@ -68,7 +71,7 @@ class Array:
         return {"version": 3, "shape": self.shape, "typestr": ("|" if size == 1 else "<") + kind + str(size),
                 "data": (ctypes.addressof(holder), False), "holder": holder}  # fmt: skip
 
-    def numpy(self):
+    def numpy(self) -> "numpy.ndarray":
         """The same memory as a numpy.ndarray."""
         import numpy
 
@@ -120,6 +123,15 @@ class Given:
     """What a caller gave as a tensor of the library, borrowed where it is contiguous. `struct` is valid as long as this object."""
 
     def __init__(self, name: str, value: Any):
+        if hasattr(value, "data_ptr") and hasattr(value, "is_contiguous"):  # torch: of any type, those that NumPy lacks too
+            tensor = value.detach().cpu().contiguous()
+            number = _NUMBERS.get(str(tensor.dtype).rpartition(".")[2])
+            if number is None:
+                raise Error(1, f"array '{name}': elements of {tensor.dtype}; expected numbers or booleans")
+            self._keeps: Any = tensor
+            self._describe(number, tuple(tensor.shape))
+            self.struct.data = tensor.data_ptr()
+            return
         view = self._view(name, value)
         if not view.c_contiguous:
             view = memoryview(view.tobytes()).cast(view.format, view.shape) if view.ndim > 0 else view
@@ -128,29 +140,38 @@ class Given:
             number = _NUMBERS[value.dtype]
         if number is None:
             raise Error(1, f"array '{name}': elements of format '{view.format}'; expected numbers or booleans")
-        shape = value.shape if isinstance(value, Array) else view.shape
         self._keeps = (value, view)
-        self._dims = (ctypes.c_int64 * len(shape))(*shape)
-        size = math.prod(shape) * _TYPES[number][2]
-        self.struct = sized(TensorStruct)
-        self.struct.dtype, self.struct.rank, self.struct.bytes = number, len(shape), size
-        self.struct.dims = ctypes.cast(self._dims, ctypes.POINTER(ctypes.c_int64))
+        size = self._describe(number, value.shape if isinstance(value, Array) else view.shape)
+        if view.readonly and hasattr(view.obj, "__array_interface__"):
+            self.struct.data = view.obj.__array_interface__["data"][0]
+            return
         if view.readonly:  # ctypes borrows only what could be written
             self._buffer: Any = ctypes.create_string_buffer(view.tobytes(), max(size, 1))
         else:
             self._buffer = (ctypes.c_char * size).from_buffer(view.cast("B") if view.ndim and size else bytearray(view.tobytes()))
         self.struct.data = ctypes.addressof(self._buffer)
 
+    def _describe(self, number: int, shape: Sequence[int]) -> int:
+        """The struct but for its data; the bytes of that."""
+        self._dims = (ctypes.c_int64 * len(shape))(*shape)
+        size = math.prod(shape) * _TYPES[number][2]
+        self.struct = sized(TensorStruct)
+        self.struct.dtype, self.struct.rank, self.struct.bytes = number, len(shape), size
+        self.struct.dims = ctypes.cast(self._dims, ctypes.POINTER(ctypes.c_int64))
+        return size
+
     @staticmethod
     def _view(name: str, value: Any) -> memoryview:
         if isinstance(value, Array):
             return value.data
-        if hasattr(value, "detach") and hasattr(value, "numpy"):  # torch
-            value = value.detach().cpu().numpy()
         try:
             return memoryview(value)
         except TypeError:
             pass
+        if hasattr(value, "__dlpack__"):
+            import numpy
+
+            return memoryview(numpy.from_dlpack(value))
         if hasattr(value, "__array__"):
             return memoryview(value.__array__())
         raise Error(1, f"array '{name}': {type(value).__name__}; expected an object with the buffer protocol, such as numpy.ndarray")
