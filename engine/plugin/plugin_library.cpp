@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -16,7 +18,7 @@ namespace {
 
 constexpr const char* kEntry = "stepscope_plugin_entry";
 
-// Those that are loaded, by path.
+// The newest of each path.
 struct Loaded {
   std::mutex mutex;
   std::map<std::filesystem::path, std::weak_ptr<const PluginLibrary>> libraries;
@@ -24,6 +26,23 @@ struct Loaded {
 Loaded& loaded() {
   static Loaded table;
   return table;
+}
+
+// By its name the system would give the library that was loaded from there before, so new contents come under another name.
+void* loadedAgain(const std::filesystem::path& file, const std::string& bytes) {
+  if (void* before = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+    dlclose(before);
+    std::error_code error;
+    std::string copy = (std::filesystem::temp_directory_path(error) / "stepscope_plugin_XXXXXX.so").string();
+    const int opened = mkstemps(copy.data(), 3);
+    if (opened < 0) return nullptr;
+    const bool whole = ::write(opened, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    void* const handle = whole ? dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    ::close(opened);
+    ::unlink(copy.c_str());
+    return handle;
+  }
+  return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 }  // namespace
@@ -38,23 +57,24 @@ Result<std::shared_ptr<const PluginLibrary>> PluginLibrary::load(const std::file
     return fail(ErrorCode::kIo, fmt::format("plugin '{}': is no file; expected a shared library", path.string()));
   const std::lock_guard lock(loaded().mutex);
   std::weak_ptr<const PluginLibrary>& known = loaded().libraries[path];
-  if (auto library = known.lock()) return library;
+  std::ifstream stream(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (bytes.empty())
+    return fail(ErrorCode::kIo, fmt::format("plugin '{}': cannot be read; expected a shared library", path.string()));
+  std::string hash = sha256(bytes);
+  if (auto library = known.lock(); library && library->hash() == hash) return library;
   std::shared_ptr<PluginLibrary> library(new PluginLibrary());
-  SS_TRY(library->open(path));
+  SS_TRY(library->open(path, bytes, std::move(hash)));
   known = library;
   return library;
 }
 
-Status PluginLibrary::open(const std::filesystem::path& file) {
+Status PluginLibrary::open(const std::filesystem::path& file, const std::string& bytes, std::string hash) {
   path_ = file;
-  std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (bytes.empty())
-    return fail(ErrorCode::kIo, fmt::format("plugin '{}': cannot be read; expected a shared library", file.string()));
-  hash_ = sha256(bytes);
+  hash_ = std::move(hash);
   const std::string loading = fmt::format("plugin '{}': loading", file.string());
   SS_TRY(guarded(loading, [&]() -> Status {
-    handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = loadedAgain(file, bytes);
     return {};
   }));
   if (handle_ == nullptr) {

@@ -14,10 +14,10 @@ namespace stepscope {
 
 class PluginLibrary {
  public:
-  // The library that this process has loaded from that file already, or a newly loaded one. From any thread.
-  // Errors: kNotFound for a file that is not there or that has no `stepscope_plugin_entry`; kIo where the system cannot load
-  // it, with what it says; kUnsupported for another version of the ABI; kCorrupt for what is against the contract, naming
-  // the entry and the field.
+  // The library that this process has loaded from that file already, or a newly loaded one; where the file has other
+  // contents than it had then, a new one beside those that are in use. From any thread. Errors: kNotFound for a file that is
+  // not there or that has no `stepscope_plugin_entry`; kIo where the system cannot load it, with what it says; kUnsupported
+  // for another version of the ABI; kCorrupt for what is against the contract, naming the entry and the field.
   static Result<std::shared_ptr<const PluginLibrary>> load(const std::filesystem::path& file);
   ~PluginLibrary();
   PluginLibrary(const PluginLibrary&) = delete;
@@ -35,7 +35,7 @@ class PluginLibrary {
 
  private:
   PluginLibrary() = default;
-  Status open(const std::filesystem::path& file);
+  Status open(const std::filesystem::path& file, const std::string& bytes, std::string hash);
 
   std::filesystem::path path_;
   std::string hash_;

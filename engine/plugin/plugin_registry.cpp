@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
 #include "engine/build/environment.h"
@@ -21,6 +22,7 @@ namespace {
 
 // What a registry with plugins stands on; the registry goes first.
 struct Loaded {
+  PluginWish wish;
   std::vector<std::shared_ptr<const PluginLibrary>> libraries;
   std::deque<OpBridge> ops;
   std::deque<KernelBridge> kernels;
@@ -33,7 +35,7 @@ using Key = std::tuple<std::vector<std::filesystem::path>, bool, std::map<std::s
 
 struct Made {
   std::mutex mutex;
-  std::map<Key, std::weak_ptr<Loaded>> registries;
+  std::multimap<Key, std::weak_ptr<Loaded>> registries;
 };
 Made& made() {
   static Made table;
@@ -83,13 +85,9 @@ class Adder {
  public:
   explicit Adder(Loaded& loaded) : loaded_(loaded) {}
 
-  Status add(const PluginWish& wish, const std::vector<std::filesystem::path>& files) {
-    SS_TRY(optionsOfTheHost(wish));
-    for (const std::filesystem::path& file : files) {
-      SS_ASSIGN(auto library, PluginLibrary::load(file));
-      loaded_.libraries.push_back(library);
-      SS_TRY(addLibrary(*library, wish.check));
-    }
+  Status add() {
+    SS_TRY(optionsOfTheHost(loaded_.wish));
+    for (const auto& library : loaded_.libraries) SS_TRY(addLibrary(*library, loaded_.wish.check));
     loaded_.registry = std::move(builder_).build();
     return {};
   }
@@ -226,15 +224,33 @@ Result<std::shared_ptr<const Registry>> registryWith(const PluginWish& wish) {
   for (const std::string& file : wish.files) {
     SS_ASSIGN(files.emplace_back(), findPlugin(file, wish.folders));
   }
-  const std::lock_guard lock(made().mutex);
-  std::weak_ptr<Loaded>& known = made().registries[{files, wish.check, settings}];
-  auto loaded = known.lock();
-  if (!loaded) {
-    loaded = std::make_shared<Loaded>();
-    SS_TRY(Adder(*loaded).add(wish, files));
-    known = loaded;
+  std::vector<std::shared_ptr<const PluginLibrary>> libraries;
+  for (const std::filesystem::path& file : files) {
+    SS_ASSIGN(libraries.emplace_back(), PluginLibrary::load(file));
   }
+  const std::lock_guard lock(made().mutex);
+  std::erase_if(made().registries, [](const auto& known) { return known.second.expired(); });
+  const Key key{files, wish.check, settings};
+  for (auto [it, end] = made().registries.equal_range(key); it != end; ++it)
+    if (const auto loaded = it->second.lock(); loaded && loaded->libraries == libraries)
+      return std::shared_ptr<const Registry>(loaded, loaded->registry.get());
+  auto loaded = std::make_shared<Loaded>();
+  loaded->wish = wish;
+  loaded->libraries = std::move(libraries);
+  SS_TRY(Adder(*loaded).add());
+  made().registries.emplace(key, loaded);
   return std::shared_ptr<const Registry>(loaded, loaded->registry.get());
+}
+
+Result<std::shared_ptr<const Registry>> registryAgain(const std::shared_ptr<const Registry>& registry) {
+  std::optional<PluginWish> wish;
+  {
+    const std::lock_guard lock(made().mutex);
+    for (const auto& [key, known] : made().registries)
+      if (const auto loaded = known.lock(); loaded && loaded->registry.get() == registry.get()) wish = loaded->wish;
+  }
+  if (!wish) return registry;
+  return registryWith(*wish);
 }
 
 Result<std::shared_ptr<const Registry>> registryOf(const TrainOptions& options) {

@@ -34,10 +34,13 @@ std::map<std::string, std::string> settingsOf(const PluginWish& wish);
 // applyEnvironment.
 Status applyEnvironment(TrainOptions& options, const PluginWish& wish, const std::vector<OptionInfo>& table);
 
-// The built-in registry for an empty wish. While one for an equal wish lives, that one. Errors: those of
-// PluginLibrary::load; kInvalidArgument for a name that two plugins share, naming both; kCorrupt for one that a plugin has
-// twice, or that is built in.
+// The built-in registry for an empty wish. While one for an equal wish lives, that one, unless a file has other contents by
+// now. Errors: those of PluginLibrary::load; kInvalidArgument for a name that two plugins share, naming both; kCorrupt for
+// one that a plugin has twice, or that is built in.
 Result<std::shared_ptr<const Registry>> registryWith(const PluginWish& wish);
+
+// What registryWith() says now to the wish of a registry that it made; others are as they are.
+Result<std::shared_ptr<const Registry>> registryAgain(const std::shared_ptr<const Registry>& registry);
 
 // The same for options that were set with the table of such a registry: none of the environment's plugins are added.
 Result<std::shared_ptr<const Registry>> registryOf(const TrainOptions& options);

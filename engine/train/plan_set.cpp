@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/plan/fits.h"
+#include "engine/plugin/plugin_registry.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -34,6 +35,23 @@ std::int64_t ownBytes(const ExecutionPlan& plan) {
 void PlanSet::open(std::shared_ptr<const ImportedModel> model) {
   model_ = std::move(model);
   stages_ = model_->stages;
+}
+
+Result<std::shared_ptr<const ImportedModel>> PlanSet::underChangedPlugins() const {
+  const ImportedModel& before = *model_;
+  SS_ASSIGN(auto registry, registryAgain(before.registry));
+  if (registry == before.registry) return nullptr;
+  BuildLog log{Observer{}};  // the import of the file is told already
+  SS_ASSIGN(auto model, importModel(before.path, before.load, log, nullptr, std::move(registry)));
+  const bool same = std::ranges::equal(before.graph.order(), model->graph.order(), [&](NodeId x, NodeId y) {
+    const Node &left = before.graph.node(x), &right = model->graph.node(y);
+    return x == y && left.domain == right.domain && left.op == right.op && left.name == right.name;
+  });
+  if (same) return model;
+  return invalid(
+      fmt::format("model '{}': its nodes are others than when it was opened, and plugins have changed; expected "
+                  "the same; hint: open it again",
+                  before.path.string()));
 }
 
 Stepper& PlanSet::stepper() const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/build/stage.h"
@@ -24,6 +25,14 @@ class PlanSet {
   // Plans are made of this model from now on. Its stages are those of the import.
   void open(std::shared_ptr<const ImportedModel> model);
   const std::shared_ptr<const ImportedModel>& model() const { return model_; }
+  // The model with the plugins that are in their files now; null where none of these has changed. Errors: those of
+  // registryWith() and import; kInvalidArgument where the nodes of its own file have changed too.
+  Result<std::shared_ptr<const ImportedModel>> underChangedPlugins() const;
+  // Plans that are made later are of this one, the same file with another registry; those that are there, and the graphs
+  // that can be looked at, stay. Returns the one before.
+  std::shared_ptr<const ImportedModel> exchange(std::shared_ptr<const ImportedModel> model) {
+    return std::exchange(model_, std::move(model));
+  }
 
   bool made() const { return running_ != nullptr; }
   // The plan that runs; only where one was made, and until the next call that makes one or picks another.

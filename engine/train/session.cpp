@@ -69,6 +69,8 @@ Status Session::feedWith(BatchFeed::Open open) {
 }
 
 Status Session::build() {
+  SS_ASSIGN(auto changed, plans_.underChangedPlugins());
+  const auto old = changed ? plans_.exchange(std::move(changed)) : nullptr;
   // What a cancelled build puts back.
   const StateCounters counters = context_.state.counters;
   const TrainOptions before = options_;
@@ -76,6 +78,7 @@ Status Session::build() {
   std::unique_ptr<DataSource> data = pending_ ? feed_.giveBack() : nullptr;
   takePending();
   Status made = buildAsAsked();
+  if (!made && old) plans_.exchange(old);
   if (made || made.error().code != ErrorCode::kCancelled) return made;
   if (context_.state.counters.step != counters.step) context_.log.setStep(counters.step);
   context_.state.counters = counters;

@@ -43,6 +43,8 @@ class Session {
   Status setOptions(TrainOptions options);
   // Between steps the coming step runs under both plans to compare what they leave. A begun step is replayed under the new
   // plan to the same place, with its edits, and compared there. On an error options, plan and place stay as they were.
+  // A begun step goes on likewise where the file of a plugin has changed, which build() takes too. Errors: those of
+  // PlanSet::underChangedPlugins().
   Status applyOptions();
   bool optionsWait() const { return pending_.has_value(); }
   const snapshot::OptionProof* optionProof() const { return proof_ ? &*proof_ : nullptr; }  // of the last change
@@ -53,9 +55,7 @@ class Session {
   Status buildForward(const std::vector<std::string>& fetch);  // without loss, gradient and optimizer (`stepscope run`)
   // The model as a function with a backward pass, with this session's options, parameters and statistics (model_function.h).
   std::unique_ptr<ModelFunction> function(FunctionRequest request);
-  void keep(std::vector<std::string> names) {
-    asked_.keep = std::move(names);
-  }                                                           // before build: values kept until the step ends
+  void keep(std::vector<std::string> names) { asked_.keep = std::move(names); }  // before build: until the step ends
   void keepGradients(bool on) { asked_.keepGradients = on; }  // before build: gradients of trained parameters
   // Before the build: the processes that train with this one. They stay the caller's. Rank r takes entry k · N + r of the
   // data at micro step k; gradients are averaged. Every call that runs or builds is then one of all ranks.

@@ -63,6 +63,18 @@ void Session::takePending() {
 }
 
 Status Session::applyOptions() {
+  if (inStep()) {
+    SS_ASSIGN(auto changed, plans_.underChangedPlugins());
+    const auto old = changed ? plans_.exchange(std::move(changed)) : nullptr;
+    snapshot::OptionProof proof;
+    proof.set_step(nextStep());
+    proof.set_change("plugins, whose files have changed");
+    if (Status taken = old ? goOnUnder(buildRequest(options_), proof) : Status(); !taken) {
+      plans_.exchange(old);
+      return taken;
+    }
+    if (old) proof_ = std::move(proof);
+  }
   if (!pending_ || !built() || !feed_.opened() || plans_.step()->request.forwardOnly) return {};
   const TrainOptions before = options_;
   const std::vector<std::string> changed = changedOptions(before, *pending_, registry().options());

@@ -87,6 +87,62 @@ TEST(PluginLibrary, StaysLoadedAsLongAsASessionKnowsIt) {
   EXPECT_FALSE(isLoaded(file)) << "nobody knows it any more";
 }
 
+// Compiles the sample into `file` with y = factor x / (1 + |x|).
+void compileScaled(const testing::TemporaryFolder& folder, int factor) {
+  std::string source = testing::contents(testing::kSamples + "/my_op/my_op.c");
+  for (std::size_t at = source.find("y[i] = x[i]"); at != std::string::npos; at = source.find("y[i] = x[i]", at + 1))
+    source.insert(at + std::string("y[i] = ").size(), fmt::format("{} * ", factor));
+  testing::compilePlugin(folder.path(), "my_op", folder.write("my_op.c", source).string());
+}
+
+TEST(PluginLibrary, ThatChangesIsTakenInThePausedStep) {
+  const testing::TemporaryFolder folder;
+  compileScaled(folder, 1);
+  const PluginWish wish = wishFor({folder.path() / "my_op.so"});
+  auto registry = registryWith(wish);
+  ASSERT_TRUE(registry.has_value()) << registry.error().message;
+  const std::weak_ptr<const PluginLibrary> first = pluginsOf(*registry).at(0);
+  auto opened = Session::open(writeModel(folder), {}, {}, nullptr, *registry);
+  ASSERT_TRUE(opened.has_value()) << opened.error().message;
+  Session& session = **opened;
+  registry->reset();
+  TrainOptions options;
+  ASSERT_TRUE(applySetting(options, "dim", "batch=5", "test").has_value());
+  ASSERT_TRUE(session.setOptions(options).has_value());
+  ASSERT_TRUE(session.build().has_value());
+  ASSERT_TRUE(session.step().has_value());
+  ASSERT_TRUE(session.beginStep().has_value());
+  const auto paused = session.stepPhase(false);  // behind the forward phase
+  ASSERT_TRUE(paused.has_value()) << paused.error().message;
+  ASSERT_TRUE(paused->has_loss());
+
+  ASSERT_TRUE(session.applyOptions().has_value());
+  EXPECT_FALSE(first.expired()) << "nothing has changed";
+  compileScaled(folder, 3);
+  const Status taken = session.applyOptions();
+  ASSERT_TRUE(taken.has_value()) << taken.error().message;
+  EXPECT_TRUE(first.expired()) << "no plan knows it any more";
+  const auto there = session.stepInstructions(0);
+  ASSERT_TRUE(there.has_value()) << there.error().message;
+  EXPECT_EQ(there->in_step(), true);
+  EXPECT_EQ(there->step(), paused->step());
+  EXPECT_EQ(there->instruction(), paused->instruction());
+  EXPECT_NEAR(there->loss(), 3 * paused->loss(), 1e-6) << "replayed by the new kernel";
+  EXPECT_EQ(session.nextStep(), 1) << "the step before stays";
+
+  // One that is wrong leaves the other one where it was.
+  folder.write("broken.c", "int nothing;");
+  testing::compilePlugin(folder.path(), "my_op", (folder.path() / "broken.c").string());
+  const Status refused = session.applyOptions();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("no symbol 'stepscope_plugin_entry'"), std::string::npos)
+      << refused.error().message;
+  compileScaled(folder, 3);
+  const auto finished = session.finishStep();
+  ASSERT_TRUE(finished.has_value()) << finished.error().message;
+  EXPECT_NEAR(finished->loss(), 3 * paused->loss(), 1e-6);
+}
+
 TEST(PluginLibrary, ClashesAreNamed) {
   const testing::TemporaryFolder folder, other;
   const auto file = compileMyOp(folder.path()), again = compileMyOp(other.path());
