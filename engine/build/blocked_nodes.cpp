@@ -106,7 +106,7 @@ std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roo
       count, count == 1 ? "" : "s", text, more(count),
       python == count
           ? "the option --plugin python_host lets a Python that has torch compute them (plugins/python/README.md)"
-          : "export with other operators, or the operator as a model-local function");
+          : "export with other operators, the operator as a model-local function, or a plugin that has it (--plugin FILE)");
 }
 
 std::string missingRules(const Graph& graph, const std::vector<MissingRule>& missing) {
