@@ -143,6 +143,11 @@ class Readmes(Tree):
     def test_large_folders_below(self):
         self.reports_map("`large/`", [f"large/a{i}.h" for i in range(9)], *[f"no word on large/a{i}.h" for i in range(9)])
 
+    def test_promises_name_tests_that_exist(self):
+        table = README.format("b", "`b_test`") + "\n| promise | test |\n|---|---|\n| it goes | b_test `GoesFarAway`, tst_none `GoesNowhere` |\n"
+        files = {"README.md": "", "tests/README.md": README.format("tests", "`bar/`"), "tests/bar/README.md": table, "tests/bar/b_test.cpp": "TEST(A, GoesFarAway)"}
+        self.reports("readmes", files, "tests/bar/README.md: promises: there is no tst_none", "promises: no test has `GoesNowhere`")
+
     def test_registered_ops(self):
         self.reports_map("`list` · `<op>` one op each", ["list.cpp", "exp.cpp", "helper.cpp"], "no word on exp.cpp", "no word on helper.cpp", "`<op>`")
         files = {"engine/ir/list.cpp": "", "engine/ir/ops.inc": "SS_OP(kExpOp, exp)\n", "engine/ir/exp.cpp": "", "engine/ir/helper.cpp": ""}

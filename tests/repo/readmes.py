@@ -2,7 +2,7 @@
 
 In a map, names stand in `backticks`: the stem of a file (`reader`, `reader.h`: both are reader.h and reader.cpp), a folder (`loops/`), a
 path from the top of the tree (`plugins/torch`), or a pattern with at least three letters (`tst_*`). `<op>` stands for the files
-that the folder's ops.inc lists. What lies in a folder below is named in that folder's README, if it has one; a folder of at
+that the folder's ops.inc lists. A table of promises in a README of tests/ names tests that exist. What lies in a folder below is named in that folder's README, if it has one; a folder of at
 most eight sources, and a folder under tests/, is named as a whole.
 """
 
@@ -28,8 +28,12 @@ def check_readmes(root, files):
         name = "README.md" if folder == "." else f"{folder}/README.md"
         if name not in readmes and not (root / name).is_file():
             yield f"{name}: missing; expected {' · '.join(PARTS)}"
+    tests = {name for name in files if "tests" in pathlib.PurePosixPath(name).parts and pathlib.PurePosixPath(name).suffix in {".cpp", ".py", ".h"}}
+    words = {}  # of all tests, once they are asked for
     for name in sorted(readmes - {"README.md"}):
         text = (root / name).read_text(encoding="utf-8")
+        if name.startswith("tests/"):
+            yield from check_promises(root, name, text, tests, words)
         parts = parts_of(text)
         missing = [part for part in PARTS if part not in parts]
         for part in missing:
@@ -42,6 +46,26 @@ def parts_of(text):
     """{heading: text} of the lines that begin with **heading.**"""
     pieces = re.split(r"^\*\*(.+?)\.?\*\*", text, flags=re.M)
     return dict(zip(pieces[1::2], pieces[2::2]))
+
+
+def check_promises(root, readme, text, tests, words):
+    rows = iter(text.splitlines())
+    for row in rows:
+        if not re.match(r"\| *promise", row):
+            continue
+        for row in rows:
+            if not row.startswith("|"):
+                break
+            answer = row.rstrip("|").rsplit("|", 1)[-1]
+            if not words:
+                words["stems"] = {pathlib.PurePosixPath(test).stem for test in tests}
+                words["all"] = {word for test in tests for word in re.findall(r"\w+", (root / test).read_text(encoding="utf-8", errors="replace"))}
+            for named in re.findall(r"(?<![\w.])(?:tst_\w+|\w+_test)(?!\w)", answer):
+                if named not in words["stems"]:
+                    yield f"{readme}: promises: there is no {named}"
+            for named in re.findall(r"`([A-Za-z_]\w{6,})`", answer):
+                if named not in words["all"]:
+                    yield f"{readme}: promises: no test has `{named}`"
 
 
 def check_map(root, files, folder, text):

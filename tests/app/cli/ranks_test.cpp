@@ -431,6 +431,26 @@ TEST(RanksOfTheProgram, ThoseThatWereGivenDifferentThingsAreNamed) {
   EXPECT_EQ(same.exitCode, 0) << same.text;
 }
 
+// The comparison of option ranks.check, which every run makes once before its first step.
+TEST(RanksOfTheProgram, TheFirstThatHoldsOtherBitsIsNamedWithItsParameter) {
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+  const TemporaryFolder folder;
+  const auto state = [&](const std::string& name) { return (folder.path() / name).string(); };
+  for (const auto& [name, rate] : {std::pair{"a", "0.01"}, std::pair{"b", "0.02"}})
+    ASSERT_EQ(run(kDigits + fmt::format("--steps 1 --lr {} --save {}", rate, state(name)), folder.path()).exitCode, 0);
+  const auto begin = [&](const char* name) { return kDigits + "--steps 2 --distributed mpi --init-from " + state(name); };
+  const Answer answer =
+      runWith("timeout 60 mpirun --allow-run-as-root --oversubscribe -n 2",
+              fmt::format("{} : -n 1 {} {} : -n 1 {} {}", begin("a"), SS_PROGRAM, begin("b"), SS_PROGRAM, begin("a")),
+              folder.path());
+  EXPECT_NE(answer.exitCode, 0) << answer.text;
+  EXPECT_NE(answer.exitCode, 124) << "it hangs";
+  EXPECT_NE(answer.text.find("\nerror: parameter '"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find("': rank 2 holds other bits than rank 0 before step 0; expected the same on all ranks"),
+            std::string::npos)
+      << answer.text;
+}
+
 // What no comparison before the build can see: collectives in another order, and of another shape, while the step runs.
 TEST(RanksOfTheProgram, ThoseThatComeToOtherCollectivesAreToldBothNodes) {
   const TemporaryFolder folder;
