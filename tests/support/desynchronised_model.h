@@ -2,6 +2,8 @@
 // the collective itself can find.
 #pragma once
 
+#include <regex>
+
 #include "tests/support/rank_model.h"
 
 namespace stepscope::testing {
@@ -63,5 +65,16 @@ inline TestModel writeOtherShape(const TemporaryFolder& folder, std::int64_t row
   EXPECT_TRUE(writeSafetensors(data, {{"x", x.view()}}).has_value());
   return {"shape", folder.write("shape.onnx", model.SerializeAsString()), data, "l"};
 }
+
+// What is said of such ranks, without the numbers of their collectives.
+inline std::string withoutNumbers(const std::string& text) {
+  return std::regex_replace(text, std::regex("(AllReduce|Broadcast) [0-9]+ '"), "$1 '");
+}
+inline const std::string kAtOtherOrder =
+    "ranks are at different collectives: rank 0 at AllReduce 'positive_sum' of step 1: float32 [2, 3] (24 bytes); rank 1 at "
+    "Broadcast 'negative_spread' of step 1: float32 [2, 3] (24 bytes); expected the same on all";
+inline const std::string kAtOtherShape =
+    "ranks are at different collectives: rank 0 at AllReduce 'together' of step 0: float32 [2, 3] (24 bytes); rank 1 at "
+    "AllReduce 'together' of step 0: float32 [3, 3] (36 bytes); expected the same on all";
 
 }  // namespace stepscope::testing

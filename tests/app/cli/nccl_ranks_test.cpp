@@ -127,24 +127,23 @@ TEST_F(NcclRanks, RanksAtOtherCollectivesAreToldBothNodes) {
     return fmt::format("train {} --data {} --loss {} --steps 4 --threads 1 --device cuda --distributed nccl {}",
                        model.model.string(), model.data.string(), model.loss, how);
   };
-  const auto told = [](const Answer& answer, const std::string& first, const std::string& second) {
+  // mpirun ends all ranks as soon as one has ended, maybe before the others have spoken.
+  const auto told = [](const Answer& answer, const std::string& message, bool allSay) {
     EXPECT_NE(answer.exitCode, 0) << answer.text;
     EXPECT_NE(answer.exitCode, 124) << "it hangs";
-    const std::string message = fmt::format("error: ranks are at different collectives: rank 0 at {}", first);
-    EXPECT_NE(answer.text.find(message), std::string::npos) << answer.text;
-    EXPECT_NE(answer.text.find("rank 1: " + message), std::string::npos) << answer.text;
-    EXPECT_NE(answer.text.find("; rank 1 at " + second), std::string::npos) << answer.text;
+    const std::string said = withoutNumbers(answer.text);
+    EXPECT_NE(said.find("error: " + message), std::string::npos) << said;
+    if (!allSay) return;
+    EXPECT_NE(said.find("\nerror: " + message), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 1: error: " + message), std::string::npos) << said;
   };
-  told(runWith("timeout 60", train(order, "--ranks 2"), folder_.path()),
-       "AllReduce 12 'positive_sum' of step 1: float32 [2, 3] (24 bytes)",
-       "Broadcast 12 'negative_spread' of step 1: float32 [2, 3] (24 bytes), root 0");
+  told(runWith("timeout 60", train(order, "--ranks 2"), folder_.path()), kAtOtherOrder, true);
   EXPECT_TRUE(ran().contains("AllReduce") && ran().contains("Broadcast")) << "of step 0";
   if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
   std::filesystem::remove(path("log"));
   told(runWith("timeout 60 mpirun --oversubscribe -n 1",
                fmt::format("{} : -n 1 {} {}", train(two, ""), SS_PROGRAM, train(three, "")), folder_.path()),
-       "AllReduce 6 'together' of step 0: float32 [2, 3] (24 bytes)",
-       "AllReduce 6 'together' of step 0: float32 [3, 3] (36 bytes)");
+       kAtOtherShape, false);
   EXPECT_FALSE(ran().contains("AllReduce"));
 }
 

@@ -459,26 +459,25 @@ TEST(RanksOfTheProgram, ThoseThatComeToOtherCollectivesAreToldBothNodes) {
     return fmt::format("train {} --data {} --loss {} --steps 4 --threads 1 {}", model.model.string(), model.data.string(),
                        model.loss, how);
   };
-  const std::string atOther =
-      "ranks are at different collectives: rank 0 at AllReduce 12 'positive_sum' of step 1: float32 [2, 3] (24 bytes); rank "
-      "1 "
-      "at Broadcast 12 'negative_spread' of step 1: float32 [2, 3] (24 bytes), root 0; expected the same on all";
-  const auto told = [](const Answer& answer, const std::string& message) {
+  // mpirun ends all ranks as soon as one has ended, maybe before the others have spoken.
+  const auto told = [](const Answer& answer, const std::string& message, bool allSay) {
     EXPECT_NE(answer.exitCode, 0) << answer.text;
     EXPECT_NE(answer.exitCode, 124) << "it hangs";
-    EXPECT_NE(answer.text.find("\nerror: " + message), std::string::npos) << answer.text;        // of rank 0
-    EXPECT_NE(answer.text.find("rank 1: error: " + message), std::string::npos) << answer.text;  // of rank 1
+    const std::string said = withoutNumbers(answer.text);
+    EXPECT_NE(said.find("error: " + message), std::string::npos) << said;
+    if (!allSay) return;
+    EXPECT_NE(said.find("\nerror: " + message), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 1: error: " + message), std::string::npos) << said;
   };
-  told(runWith("timeout 60", train(order, "--distributed local --ranks 2"), folder.path()), atOther);
+  told(runWith("timeout 60", train(order, "--distributed local --ranks 2"), folder.path()), kAtOtherOrder, true);
   if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
   const std::string mpirun = "timeout 60 mpirun --allow-run-as-root --oversubscribe -n ";
-  told(runWith(mpirun + "2", train(order, "--distributed mpi"), folder.path()), atOther);
+  told(runWith(mpirun + "2", train(order, "--distributed mpi"), folder.path()), kAtOtherOrder, false);
   told(
       runWith(mpirun + "1",
               fmt::format("{} : -n 1 {} {}", train(two, "--distributed mpi"), SS_PROGRAM, train(three, "--distributed mpi")),
               folder.path()),
-      "ranks are at different collectives: rank 0 at AllReduce 6 'together' of step 0: float32 [2, 3] (24 bytes); rank 1 at "
-      "AllReduce 6 'together' of step 0: float32 [3, 3] (36 bytes); expected the same on all");
+      kAtOtherShape, false);
 }
 
 // mpirun itself ends what is left of a run, a moment after one of its processes has died.

@@ -4,6 +4,7 @@
 
 enum Breach {
   NOTHING,
+  OF_1_1,
   CPU_ALONE,
   TAKES_NOTHING,
   NO_CPU_KERNEL,
@@ -178,7 +179,7 @@ ssp_plugin entry() {
   ssp_plugin plugin = {};
   plugin.size = sizeof(ssp_plugin);
   plugin.abi_major = SSP_ABI_MAJOR;
-  plugin.abi_minor = BAD == OLDER_VERSION ? 0 : BAD == KEY_IN_1_1 ? 1 : SSP_ABI_MINOR;
+  plugin.abi_minor = BAD == OLDER_VERSION ? 0 : BAD == KEY_IN_1_1 || BAD == OF_1_1 ? 1 : SSP_ABI_MINOR;
   plugin.name = "bad", plugin.version = "1.0", plugin.doc = "breaks the contract on a device";
   plugin.ops = kOps, plugin.op_count = 1;
   plugin.kernels = kKernels, plugin.kernel_count = BAD == CPU_ALONE || BAD == NO_CPU_KERNEL ? 1 : 2;

@@ -24,8 +24,8 @@ constexpr const char* kThrows = "expected that no exception leaves a function of
 
 const Bad kBad[] = {
     {"ENTRY_SIZE", "stepscope_plugin_entry: found size 40; expected "},
-    {"NEWER_MAJOR", "stepscope_plugin_entry: found ABI 2.1; expected 1.1"},
-    {"NEWER_MINOR", "stepscope_plugin_entry: found ABI 1.2; expected 1.1"},
+    {"NEWER_MAJOR", "stepscope_plugin_entry: found ABI 2.2; expected 1.2"},
+    {"NEWER_MINOR", "stepscope_plugin_entry: found ABI 1.3; expected 1.2"},
     {"NO_ENTRY", "no symbol 'stepscope_plugin_entry'", "", "-DBAD_ENTRY=1"},
     {"MISSING_SYMBOL", "nobody_has_this", "", "-DBAD_SYMBOL=1"},
     {"NAME_WITH_BLANKS", "stepscope_plugin_entry: found name 'so bad'"},

@@ -255,11 +255,13 @@ TEST_P(BadDevicePlugin, EndsInAnErrorThatNamesPluginAndFunction) {
 INSTANTIATE_TEST_SUITE_P(Contract, BadDevicePlugin, ::testing::ValuesIn(kBad),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST(GoodDevicePlugin, OfTheSameFileTrains) {
-  const TemporaryFolder folder;
-  const Answer answer = trainOnEmulator(folder, "NOTHING");
-  EXPECT_EQ(answer.exitCode, 0) << answer.text;
-  EXPECT_EQ(answer.text.find("error"), std::string::npos) << answer.text;
+TEST(GoodDevicePlugin, OfTheSameFileTrainsAndOfAnOlderVersion) {
+  for (const char* breach : {"NOTHING", "OF_1_1"}) {
+    const TemporaryFolder folder;
+    const Answer answer = trainOnEmulator(folder, breach);
+    EXPECT_EQ(answer.exitCode, 0) << answer.text;
+    EXPECT_EQ(answer.text.find("error"), std::string::npos) << answer.text;
+  }
 }
 
 TEST(BadDevicePlugin, IsFoundByPluginCheck) {
