@@ -14,6 +14,7 @@ from stepscope_capture import host_nodes, tracing
 from stepscope_capture.batches import LOSS, Unfit
 from stepscope_capture.exact import exact_functions
 from stepscope_capture.extents import NumbersOfExtents
+from stepscope_capture.four_bit import keep_four_bit
 from stepscope_capture.functions import traced_functions
 from stepscope_capture.gradients import WrittenOut, asks, watched_gradients
 from stepscope_capture.golden import dropout_off
@@ -83,6 +84,7 @@ class _Traced(nn.Module):
         self._hooks, self._functions, self._any_extents = hooks_of(self), functions, any_extents
         self._plain = [(vars(layer), {k: v for k, v in vars(layer).items() if type(v) in _PLAIN}) for layer in module.modules()]
         keep_module_hooks(module, tracing.current)
+        keep_four_bit(module.model, self._markers)
 
     @property
     def notes(self):

@@ -15,7 +15,7 @@ import torch
 
 from stepscope_capture import diagonals, markers
 
-PUBLIC = {"DFT": "", "CumProd": "", "Inverse": "com.microsoft"}  # nodes that belong to another domain than "stepscope"
+PUBLIC = {"DFT": "", "CumProd": "", "Inverse": "com.microsoft", "MatMulBnb4": "com.microsoft"}  # nodes that belong to another domain than "stepscope"
 
 
 def write_public(proto):

@@ -93,11 +93,11 @@ TEST(Sequences, ThatAreFedAreAnInputForEachElement) {
 TEST(Sequences, ThatAreOutputsAreAnOutputForEachElement) {
   const std::string graph = "output { name: \"parts\" " + tensorType("sequence_type") + "} output { name: \"maybe\" " +
                             tensorType("optional_type") + "} " + floats("a", {2}, {1, 2}) + floats("b", {2}, {3, 4}) +
-                            node("Mul", "a b", "p") + node("SequenceConstruct", "a p", "parts") +
+                            node("Mul", "a b", "p") + node("Add", "a b", "s") + node("SequenceConstruct", "s p", "parts") +
                             node("Optional", "p", "maybe") + sumOf("p");
   const auto step = smallStep(graph, 17, {"a"}, {1, {}, {"parts.0", "parts.1", "maybe.value"}});
   ASSERT_TRUE(step.has_value()) << step.error().message;
-  EXPECT_EQ(step->values.at("parts.0"), (Numbers{1, 2}));
+  EXPECT_EQ(step->values.at("parts.0"), (Numbers{4, 6}));
   EXPECT_EQ(step->values.at("parts.1"), (Numbers{3, 8}));
   EXPECT_EQ(step->values.at("maybe.value"), (Numbers{3, 8}));
   EXPECT_EQ(step->gradients.at("a"), (Numbers{3, 4}));
