@@ -5,6 +5,8 @@
 #include <QHBoxLayout>
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "app/workbench/session/script_place.h"
 #include "views/common/counted_steps.h"
@@ -203,19 +205,24 @@ void StatusLine::refresh() {
                         : QString());
   // Until the step at hand has its loss, the last one stands there.
   const bool fresh = p.in_step() && p.has_loss();
-  const bool hasLoss = fresh || (last && last->has_loss());
-  const double loss = fresh ? p.loss() : last ? last->loss() : 0;
+  // Every step has its row in the series; records of older ones may be gone, which a rewind makes the newest.
+  const StepSeries& series = store_.series();
+  const double before = series.empty() ? std::numeric_limits<double>::quiet_NaN() : series.loss().back();
+  const bool inRecord = last && (series.empty() || last->step() >= series.step().back());
+  const bool hasLoss = fresh || (inRecord ? last->has_loss() : !std::isnan(before));
+  const double loss = fresh ? p.loss() : !hasLoss ? 0 : inRecord ? last->loss() : before;
+  const std::int64_t lossStep = inRecord || series.empty() ? (last ? last->step() : 0) : series.step().back();
   // After another set-up or option nothing ran yet.
   const bool ofPlan = !last || !plan || StepPlans::of(store_).underPresent(*last);
   // Which is not the one that stands beside it: between steps that is the next one.
   const QString whose = hasLoss && !fresh && plan && !store_.readOnly()
                             ? QStringLiteral(" of step %1%2")
-                                  .arg(format::count(last->step()), ofPlan ? QString() : QStringLiteral(", another plan"))
+                                  .arg(format::count(lossStep), ofPlan ? QString() : QStringLiteral(", another plan"))
                             : QString();
   loss_->setText(hasLoss ? QStringLiteral("Loss ") + strong(format::number(loss, 6)) + whose : QString());
   loss_->setToolTip(!hasLoss ? QString()
                     : fresh  ? QStringLiteral("%1, of this step").arg(format::numberExact(loss))
-                             : QStringLiteral("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
+                             : QStringLiteral("%1, of step %2").arg(format::numberExact(loss)).arg(lossStep));
   QString speed;
   // The rate of another plan says nothing of this one.
   const snapshot::StepRecord* timed = plan ? newestOfPlan(store_) : last;

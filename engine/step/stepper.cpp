@@ -13,6 +13,7 @@
 namespace stepscope {
 namespace {
 constexpr std::int64_t kTellNs = 200'000'000;  // between two words on how far a step is
+constexpr std::int64_t kSoonNs = 200'000'000;  // a step that took no longer is not cancelled within: its values stay
 
 // The range of a step, which ends however the step does.
 class StepRange {
@@ -40,6 +41,8 @@ static bool takesBack(const SymbolicStep& step) {
 
 Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   SS_CHECK(!inStep_);
+  const bool endsSoon = timed_ && lastNs_ < kSoonNs && !context_.ranks;
+  if (endsSoon && context_.cancelled.exchange(false)) return fail(ErrorCode::kCancelled, "step: cancelled before it began");
   SS_TRY(findLossScale(batch));
   SS_TRY(feed(batch));
   batch_ = std::move(batch);
@@ -69,7 +72,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
       return {};
     };
   // A cancelled step is thrown away, so it may only be cancelled before state is written over.
-  run.cancel = &context_.cancelled;
+  run.cancel = endsSoon ? nullptr : &context_.cancelled;
   run.cancelBelow = plan().firstStateWrite;
   run.restoreState = true;
   run.collectives = context_.ranks ? &collectives_ : nullptr;
@@ -110,10 +113,10 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
     context_.flight.drop();
     collectives_.leave();
   }
+  if (!ran || takenBack) ++context_.places;  // what is in memory is of no step that stands
   if (!ran) return tl::make_unexpected(step().request.explain(ran.error()));
   if (takenBack) {
     context_.state.rollback();
-    ++context_.places;
     return false;
   }
   const std::int64_t end = monotonicNs();

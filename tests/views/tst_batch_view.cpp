@@ -243,8 +243,11 @@ class BatchViewTest : public QObject {
     QCOMPARE(gauges.back().title, QStringLiteral("worst row"));
     QCOMPARE(gauges.back().history, (std::vector<double>{3, 5}));
     QVERIFY2(gauges.back().text.startsWith(QStringLiteral("5,")), qPrintable(gauges.back().text));
+    // Beside the numbers of the newest step, which recorded none, it says whose it is.
+    QVERIFY2(gauges.back().text.endsWith(QStringLiteral("of step 2")), qPrintable(gauges.back().text));
     gauges = batchGauges(b.store, 10, b.store.steps()[0].get());
     QVERIFY2(gauges.back().text.startsWith(QStringLiteral("3,")), qPrintable(gauges.back().text));
+    QVERIFY2(!gauges.back().text.contains(QStringLiteral("of step")), qPrintable(gauges.back().text));
     QCOMPARE(fetched.size(), 0);  // there is nobody to ask
     // An input of which nothing was kept says so.
     b.selection.select(Selection::ofValue(3));

@@ -29,11 +29,14 @@ double shareOf(const snapshot::InputDensity& d) {
   return d.total() > 0 ? static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0;
 }
 
-// The largest loss of a row, of the steps that recorded their rows: of `of`, or of the newest of them.
+// The largest loss of a row, of the steps that recorded their rows: of `of`, or of the newest of them, which may be older
+// than the step that the other gauges show.
 std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_t first, const snapshot::StepRecord* of) {
   Gauge gauge;
-  const auto read = [&gauge](const snapshot::StepRecord& step, const WorstRow& worst) {
+  const std::int64_t shown = of ? of->step() : steps.back()->step();
+  const auto read = [&gauge, shown](const snapshot::StepRecord& step, const WorstRow& worst) {
     gauge.text = QStringLiteral("%1, mean %2").arg(format::number(worst.loss, 4), format::number(worst.mean, 4));
+    if (step.step() != shown) gauge.text += QStringLiteral(", of step %1").arg(format::count(step.step()));
     gauge.tip =
         QStringLiteral("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2")
             .arg(format::count(worst.counted))

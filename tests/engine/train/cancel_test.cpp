@@ -34,6 +34,51 @@ TEST(Cancel, AStepThatDidNotBeginToWriteStateNeverWas) {
   EXPECT_EQ(stateBits(*session), stateBits(*other));
 }
 
+// A step that ends soon is not left within: what memory holds stays that of the step before, and is.
+TEST(Cancel, AStepThatWouldEndSoonIsNotBegun) {
+  const auto session = open();
+  ASSERT_TRUE(session);
+  double last = 0;
+  for (int i = 0; i < 3; ++i) last = session->step()->loss();
+  session->cancel();
+  const auto cancelled = session->step();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  const auto loss = session->stepper().value(session->stepper().step().loss);
+  ASSERT_TRUE(loss.has_value()) << loss.error().message;
+  EXPECT_EQ(elementAsDouble(*loss, 0), last);
+}
+
+// Its second batch has a label that is no class.
+class WrongLater : public DataSource {
+ public:
+  std::int64_t entries() const override { return 0; }
+  Result<Batch> batch(std::int64_t step) override {
+    Tensor image(DType::kF32, {2, 1, 8, 8}), label(DType::kI64, {2});
+    for (std::int64_t i = 0; i < image.elements(); ++i) storeElement(image.view(), i, 0.01 * static_cast<double>(i + step));
+    storeElement(label.view(), 1, step == 0 ? 1 : 99);
+    return Batch{{{"image", image}, {"label", label}}, "a test"};
+  }
+};
+
+// What memory holds then is of no step that stands: it is not shown as that of the step before.
+TEST(Cancel, AStepThatIsThrownAwayLeavesNoValues) {
+  const auto session = open();
+  ASSERT_TRUE(session);
+  session->feedFrom(std::make_unique<WrongLater>());
+  const auto first = session->step();
+  ASSERT_TRUE(first.has_value()) << first.error().message;
+  const ValueId loss = session->stepper().step().loss;
+  const auto of = session->stepper().value(loss);
+  ASSERT_TRUE(of.has_value());
+  EXPECT_EQ(elementAsDouble(*of, 0), first->loss());
+  const auto failed = session->step();
+  ASSERT_FALSE(failed.has_value());
+  const auto gone = session->stepper().value(loss);
+  ASSERT_FALSE(gone.has_value()) << "it is shown as that of step " << session->nextStep() - 1;
+  EXPECT_NE(gone.error().message.find("are gone"), std::string::npos) << gone.error().message;
+}
+
 // What was built before is what is built: its plan, its graphs, and the next step is the one that would have come.
 TEST(Cancel, ABuildLeavesWhatWasBuiltBefore) {
   const auto session = open(), other = open();
