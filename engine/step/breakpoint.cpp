@@ -123,8 +123,21 @@ std::string breakBefore(const Executor& executor, const std::vector<snapshot::Br
   return {};
 }
 
+// What came in is told with what it made.
+static void tellInputs(const Executor& executor, const Instruction& instruction, KnownNumbers& known) {
+  for (const int input : instruction.inputs) {
+    if (input < 0) continue;
+    const ValueId value = executor.plan().buffers[static_cast<std::size_t>(input)].value;
+    const auto contents = value ? executor.read(value) : Result<Tensor>(Tensor());
+    if (!value || !contents) continue;
+    const Found found = scan(contents->view());
+    const auto at = static_cast<std::size_t>(value.index);
+    if (found.nan || (found.inf && !known.expectedInf[at])) known.told[at] = true;
+  }
+}
+
 std::string breakAfter(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int index,
-                       std::vector<bool>& expectedInf, int* id) {
+                       KnownNumbers& known, int* id) {
   const ExecutionPlan& plan = executor.plan();
   const Instruction& instruction = plan.instructions[static_cast<std::size_t>(index)];
   *id = 0;
@@ -133,7 +146,7 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
                                    [](const auto& b) { return b.enabled() && (b.nan() || b.new_inf()); });
   if (numbers) {
     // An infinity is expected when it was already in an expected input or a constant.
-    bool excused = false;
+    bool excused = false, told = false;
     for (const int b : instruction.inputs) {
       if (b < 0) continue;
       const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
@@ -141,7 +154,8 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
         if (const auto& data = executor.graph().value(buffer.value).data; data && data->elements() < (1 << 20))
           excused |= scan(data->view()).inf;
       }
-      excused |= expectedInf[static_cast<std::size_t>(buffer.value.index)];
+      excused |= known.expectedInf[static_cast<std::size_t>(buffer.value.index)];
+      told |= known.told[static_cast<std::size_t>(buffer.value.index)];
     }
     for (const int out : instruction.outputs) {
       if (out < 0) continue;
@@ -149,14 +163,18 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
       const auto contents = executor.read(value);
       if (!contents) continue;
       const Found found = scan(contents->view());
-      expectedInf[static_cast<std::size_t>(value.index)] = found.inf && excused;
+      const auto at = static_cast<std::size_t>(value.index);
+      known.expectedInf[at] = found.inf && excused;
+      known.told[at] = told && (found.nan || found.inf);
+      if (known.told[at]) continue;
       for (const snapshot::Breakpoint& b : breakpoints) {
         if (!b.enabled()) continue;
+        const bool nan = b.nan() && found.nan;
+        if (!nan && !(b.new_inf() && found.inf && !excused)) continue;
         *id = b.id();
-        if (b.nan() && found.nan)
-          return fmt::format("breakpoint {}: NaN in '{}'", b.id(), executor.graph().value(value).name);
-        if (b.new_inf() && found.inf && !excused)
-          return fmt::format("breakpoint {}: new Inf in '{}'", b.id(), executor.graph().value(value).name);
+        known.told[at] = true;
+        tellInputs(executor, instruction, known);
+        return fmt::format("breakpoint {}: {} in '{}'", b.id(), nan ? "NaN" : "new Inf", executor.graph().value(value).name);
       }
     }
   }

@@ -22,9 +22,19 @@ Result<ValuePredicate> parsePredicate(const std::string& text);
 std::string breakBefore(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,
                         int* id);
 
-// Reason to stop after instruction i: NaN, a new infinity, a predicate on one of its outputs. `expectedInf[v]` is kept up to
-// date: true for values whose infinities come from an infinite input of the instruction, such as an attention mask.
+// What a walk knows of numbers that are not finite, by value id.
+struct KnownNumbers {
+  std::vector<bool> expectedInf;  // infinities come from an infinite input of the instruction, such as an attention mask
+  std::vector<bool> told;         // a run has stopped for them, or for what the value was computed from
+  void forget(std::size_t values) {
+    expectedInf.assign(values, false);
+    told.assign(values, false);
+  }
+};
+
+// Reason to stop after instruction i: NaN, a new infinity, a predicate on one of its outputs. A run stops once for one
+// cause: not for what follows from numbers that it has stopped for. Keeps `known` up to date.
 std::string breakAfter(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,
-                       std::vector<bool>& expectedInf, int* id);
+                       KnownNumbers& known, int* id);
 
 }  // namespace stepscope

@@ -18,9 +18,10 @@ void NumberJudge::begin() {
 }
 
 void NumberJudge::excuseInfinities() {
-  excused_.resize(expected_.size(), false);
-  for (std::size_t i = 0; i < expected_.size(); ++i)
-    if (expected_[i]) excused_[i] = true;
+  const std::vector<bool>& expected = known_.expectedInf;
+  excused_.resize(expected.size(), false);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (expected[i]) excused_[i] = true;
 }
 
 void NumberJudge::after(const Executor& executor, int instruction, bool fullSpeed) {

@@ -10,6 +10,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/exec/executor.h"
+#include "engine/step/breakpoint.h"
 #include "engine/step/step_context.h"
 
 namespace stepscope {
@@ -32,9 +33,10 @@ class NumberJudge {
   bool ofValue() const { return ofValue_; }
   std::optional<double> norm() const { return norm_; }  // of the gradients of the step, where they were read
 
-  // A walk follows which infinities come from infinite constants, by value id (breakpoint.h).
-  std::vector<bool>& expectedInfinities() { return expected_; }
-  void expectNone(std::size_t values) { expected_.assign(values, false); }
+  // Of a walk (breakpoint.h). What is expected is what it came across from the start of the step.
+  KnownNumbers& known() { return known_; }
+  void expectNone(std::size_t values) { known_.forget(values); }
+  void walksBack() { known_.told.assign(known_.told.size(), false); }  // what stopped it stops it again
   // Those that the walk has just explained are not looked at again at full speed.
   void excuseInfinities();
 
@@ -49,8 +51,9 @@ class NumberJudge {
   std::string found_;
   bool ofValue_ = false;
   std::optional<double> norm_;
-  std::map<ValueId, double> squares_;     // of gradients that were sent
-  std::vector<bool> excused_, expected_;  // by value id
+  std::map<ValueId, double> squares_;  // of gradients that were sent
+  std::vector<bool> excused_;          // by value id
+  KnownNumbers known_;
 };
 
 }  // namespace stepscope

@@ -102,7 +102,7 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
     noteAfter(i);
     if (!follow) return {};
     int id = 0;
-    std::string found = breakAfter(*executor_, breakpoints, i, judge_.expectedInfinities(), &id);
+    std::string found = breakAfter(*executor_, breakpoints, i, judge_.known(), &id);
     if (!breaks) return {};
     reason = std::move(found);
     breakpointId = id;
@@ -144,6 +144,7 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
 Result<snapshot::Position> Stepper::replayTo(int instruction) {
   if (undo_.reaches(instruction, position_)) {
     undo_.undoTo(instruction);
+    judge_.walksBack();
     position_ = instruction;
     lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(instruction)));
     std::erase_if(edits_, [&](const StepEdit& edit) { return edit.position > instruction; });

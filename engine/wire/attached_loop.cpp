@@ -111,8 +111,8 @@ void AttachedLoop::begins(Session& session, const WatchedPass& pass) {
   inPass_ = true;
   at_ = pass.begin;
   toldSpans_ = 0;
-  if (pass.begin == 0) expected_.assign(pass.stepper->graph().valueCapacity(), false);
-  expected_.resize(pass.stepper->graph().valueCapacity(), false);
+  const std::size_t values = pass.stepper->graph().valueCapacity();
+  if (pass.begin == 0 || known_.told.size() != values) known_.forget(values);
   shown_ = {&session, pass.plans, pass.stepper};
   if (pass.begin == 0) {
     open_[pass.call].begin = monotonicNs();
@@ -137,11 +137,11 @@ void AttachedLoop::after(int instruction) {
   if (!looks_.load(std::memory_order_relaxed)) return;
   std::unique_lock lock(mutex_);
   const bool breaks = holding_ ? allow_.breaks : watchesNumbers_;
-  if (!inPass_ || !breaks || expected_.size() < pass_.stepper->graph().valueCapacity()) return;
+  if (!inPass_ || !breaks || known_.told.size() < pass_.stepper->graph().valueCapacity()) return;
   const std::vector<snapshot::Breakpoint> all = breakpoints_;
   lock.unlock();  // the session is this thread's
   int id = 0;
-  std::string found = breakAfter(pass_.stepper->executor(), all, instruction, expected_, &id);
+  std::string found = breakAfter(pass_.stepper->executor(), all, instruction, known_, &id);
   if (found.empty()) return;
   lock.lock();
   stoppedBy_ = std::move(found);

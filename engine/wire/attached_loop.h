@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
+#include "engine/step/breakpoint.h"
 #include "engine/train/model_function.h"
 #include "engine/train/session.h"
 
@@ -166,7 +167,7 @@ class AttachedLoop {
   std::vector<snapshot::Breakpoint> breakpoints_;
   std::vector<ValueId> watched_;
   std::shared_ptr<const FunctionPlans> pointed_;  // the plan of the numbers in both
-  std::vector<bool> expected_;                    // infinities, by value
+  KnownNumbers known_;
   std::map<std::uint64_t, OpenCall> open_;
   std::deque<Step> ended_;
   std::int64_t steps_ = 0, lost_ = 0;

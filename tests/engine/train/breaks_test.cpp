@@ -36,6 +36,18 @@ TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
   ASSERT_TRUE(stop.has_value());
   EXPECT_NE(stop->stopped_by().find("NaN in"), std::string::npos) << stop->stopped_by();
   EXPECT_GT(stop->instruction(), 0);
+  // One cause is one stop, however many values follow from it; back before it, it stops again.
+  const int first = stop->instruction();
+  stop = session->runToBreak(false);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_EQ(stop->stopped_by(), "end of step");
+  stop = session->runToBreak(true);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_EQ(stop->instruction(), first) << stop->stopped_by();
+  ASSERT_TRUE(session->stepInstructions(-1).has_value());
+  stop = session->runToBreak(false);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_EQ(stop->instruction(), first) << stop->stopped_by();
   ASSERT_TRUE(session->abandonStep().has_value());
   const auto record = session->step();  // the edit went with the step
   ASSERT_TRUE(record.has_value());
