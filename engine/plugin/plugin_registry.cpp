@@ -247,7 +247,12 @@ Result<std::shared_ptr<const Registry>> registryAgain(const std::shared_ptr<cons
   {
     const std::lock_guard lock(made().mutex);
     for (const auto& [key, known] : made().registries)
-      if (const auto loaded = known.lock(); loaded && loaded->registry.get() == registry.get()) wish = loaded->wish;
+      if (const auto loaded = known.lock(); loaded && loaded->registry.get() == registry.get()) {
+        wish = loaded->wish;
+        std::error_code error;
+        for (const auto& library : loaded->libraries)
+          if (!std::filesystem::exists(library->path(), error)) return registry;
+      }
   }
   if (!wish) return registry;
   return registryWith(*wish);

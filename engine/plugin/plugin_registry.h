@@ -39,7 +39,7 @@ Status applyEnvironment(TrainOptions& options, const PluginWish& wish, const std
 // one that a plugin has twice, or that is built in.
 Result<std::shared_ptr<const Registry>> registryWith(const PluginWish& wish);
 
-// What registryWith() says now to the wish of a registry that it made; others are as they are.
+// What registryWith() says now to the wish of a registry that it made; others, and one whose file is gone, are as they are.
 Result<std::shared_ptr<const Registry>> registryAgain(const std::shared_ptr<const Registry>& registry);
 
 // The same for options that were set with the table of such a registry: none of the environment's plugins are added.

@@ -57,7 +57,7 @@ TEST(Abi, FieldsStandWhereTheyStoodInOneZero) {
   EXPECT_EQ(SS_PROPERTY_TENSOR, 4);
   EXPECT_EQ(SS_CANCELLED, 8);
   EXPECT_EQ(SS_BFLOAT16, 16);
-  EXPECT_EQ(ss_api_version(), (1u << 16) + 4);
+  EXPECT_EQ(ss_api_version(), (1u << 16) + 5);
 }
 
 // The functions that the header declares.

@@ -12,6 +12,7 @@
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
 #include "tests/engine/plugin/compile.h"
+#include "tests/engine/plugin/noise_model.h"
 
 namespace stepscope {
 namespace {
@@ -137,7 +138,9 @@ TEST(PluginLibrary, ThatChangesIsTakenInThePausedStep) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error().message.find("no symbol 'stepscope_plugin_entry'"), std::string::npos)
       << refused.error().message;
-  compileScaled(folder, 3);
+  // Nor does one that is gone.
+  std::filesystem::remove(folder.path() / "my_op.so");
+  EXPECT_TRUE(session.applyOptions().has_value());
   const auto finished = session.finishStep();
   ASSERT_TRUE(finished.has_value()) << finished.error().message;
   EXPECT_NEAR(finished->loss(), 3 * paused->loss(), 1e-6);
@@ -175,6 +178,20 @@ TEST(PluginLibrary, TwoSideBySide) {
   EXPECT_NE((*registry)->operators().ops.find("my_op", "SoftSign"), nullptr);
   EXPECT_NE((*registry)->operators().ops.find("sample", "GatedRMSNormGrad"), nullptr);
   EXPECT_EQ(Registry::builtIn()->operators().ops.find("my_op", "SoftSign"), nullptr);
+}
+
+// Of a node that draws, the reason stands in the list of what a step's bits depend on.
+TEST(PluginOps, SayWhatTheirBitsDependOn) {
+  const testing::TemporaryFolder folder;
+  const auto registry = registryWith(wishFor({testing::compileCudaNoise(folder.path())}));
+  ASSERT_TRUE(registry.has_value()) << registry.error().message;
+  auto session = Session::open(testing::writeNoiseModel(folder), {}, {}, nullptr, *registry);
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  ASSERT_TRUE((*session)->build().has_value());
+  bool found = false;
+  for (const snapshot::Determinism& one : (*session)->determinism())
+    found = found || one.reason().find("drawn by seed, micro step, node and element") != std::string::npos;
+  EXPECT_TRUE(found);
 }
 
 TEST(PluginOptions, TellNameVersionHashAndPath) {
