@@ -38,7 +38,7 @@ def _scales(state):
 
 def _forward(layer, marks, rows, columns, block, kind, x):
     given = x if layer.compute_dtype is None else x.to(layer.compute_dtype)
-    y = marks.native("MatMulBnb4", (given, layer.weight, layer.weight_absmax), (*x.shape[:-1], rows), K=columns, N=rows, block_size=block, quant_type=kind)
+    y = marks.native("MatMulBnb4", (given, layer.weight.reshape(-1), layer.weight_absmax), (*x.shape[:-1], rows), K=columns, N=rows, block_size=block, quant_type=kind)
     return (y if layer.bias is None else y + layer.bias.to(y.dtype)).to(x.dtype)
 
 
@@ -50,7 +50,7 @@ def keep_four_bit(model, marks):
         state = getattr(layer.weight, "quant_state", None)
         if state is None or getattr(state, "packing_format_for_cpu", False) or state.quant_type not in KINDS:
             continue  # bitsandbytes says itself what is lacking; another packing is traced as it computes
-        packed, (rows, columns) = layer.weight.data.view(torch.uint8).reshape(-1), state.shape
+        packed, (rows, columns) = layer.weight.data.view(torch.uint8), state.shape
         layer._parameters.pop("weight")
         layer.register_buffer("weight", packed)
         layer.register_buffer("weight_absmax", _scales(state))

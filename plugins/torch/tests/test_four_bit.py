@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of bitsandbytes are captured as they are packed, and what is trained around them trains as in PyTorch.
 
-    test_four_bit.py STEPSCOPE
+    test_four_bit.py STEPSCOPE LIBRARY
 
 With bitsandbytes where this Python has it, else with a layer of its name and attributes.
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -24,8 +25,12 @@ from torch import nn
 import stepscope_capture
 from stepscope_capture import four_bit
 
-STEPSCOPE = sys.argv.pop(1)
+STEPSCOPE, os.environ["STEPSCOPE_LIBRARY"] = sys.argv.pop(1), sys.argv.pop(1)
 os.environ["STEPSCOPE"] = STEPSCOPE
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "app/api/python"))
+sys.dont_write_bytecode = True
+import stepscope  # noqa: E402
+
 COLUMNS, ROWS, BLOCK = 64, 32, 64
 
 
@@ -94,7 +99,7 @@ class FourBit(unittest.TestCase):
                     self.assertEqual((node.domain, {a.name: a.i for a in node.attribute}),
                                      ("com.microsoft", {"K": COLUMNS, "N": ROWS, "block_size": BLOCK, "quant_type": four_bit.KINDS.index(kind)}))  # fmt: skip
                     held = {i.name: onnx.numpy_helper.to_array(i) for i in graph.initializer}
-                    self.assertEqual(held["model.base.weight"].tolist(), packed.reshape(-1).tolist())
+                    self.assertEqual(held["model.base.weight"].tolist(), packed.tolist())
                     rows = [row for row in stepscope_capture.verify(folder) if "name" in row]  # Differs where PyTorch computed something else
                     self.assertLessEqual({"loss", "model.before.weight", "model.down.weight", "model.up.weight"}, {row["name"] for row in rows})
                     self.assertEqual({row["verdict"] for row in rows}, {"agrees"})
@@ -102,6 +107,17 @@ class FourBit(unittest.TestCase):
                     self.assertEqual(run.returncode, 0, run.stderr)
                     found = [event["loss"] for event in map(json.loads, run.stdout.splitlines()) if event["event"] == "step"]
                     self.assertTrue(len(found) == 3 and all(loss > 0 for loss in found), found)
+
+    def test_a_module_in_the_loop_has_them(self):
+        torch.manual_seed(0)
+        theirs = Adapted("nf4", True)
+        ours = stepscope.Module(copy.deepcopy(theirs), policy="raise")
+        x, labels = torch.randn(4, COLUMNS), torch.randint(0, ROWS, (4,))
+        for model in (theirs, ours):
+            nn.functional.cross_entropy(model(x), labels).backward()
+        for (name, expected), found in zip(theirs.named_parameters(), ours.parameters()):
+            if expected.requires_grad:
+                self.assertLess((expected.grad - found.grad).abs().max(), 1e-6, name)
 
 
 if __name__ == "__main__":
