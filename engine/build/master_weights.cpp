@@ -46,7 +46,12 @@ Result<MasterWeights> settleMasterWeights(Graph& graph, Inference& inference, co
     castForReaders(graph, id, inFile, casts, made);
     Value& value = graph.mutableValue(id);
     value.type.dtype = kept;
-    if (value.data) value.data = std::make_shared<const Tensor>(convertTensor(value.data->view(), kept));
+    if (!value.data) continue;
+    // Made when the state asks for it: where it has the parameter already, nobody does.
+    value.data = InitialContents::later(kept, value.data.dims(), [file = value.data, kept]() -> Result<Tensor> {
+      SS_ASSIGN(const Tensor contents, file.read());
+      return convertTensor(contents.view(), kept);
+    });
   }
   if (made.empty()) return found;
   graph.replaceAllUses(casts);

@@ -136,7 +136,11 @@ class Sharer {
       whole_[i] = *parameter.type.shape;
       const Dims dims = *knownDims(whole_[i]);
       parameter.type.shape = Shape{Dim(partLength(elementCount(dims), ranks_))};
-      parameter.data = std::make_shared<const Tensor>(rankPart(*parameter.data, rank_, ranks_));
+      parameter.data = InitialContents::later(parameter.data.dtype(), {partLength(elementCount(dims), ranks_)},
+                                              [whole = parameter.data, rank = rank_, ranks = ranks_]() -> Result<Tensor> {
+                                                SS_ASSIGN(const Tensor contents, whole.read());
+                                                return rankPart(contents, rank, ranks);
+                                              });
     }
     return {};
   }

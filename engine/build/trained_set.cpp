@@ -75,8 +75,9 @@ bool isNumber(const Graph& graph, const UseTable& uses, const Value& value) {
 // Whether an element is infinite or NaN. Values in the role of a weight are not looked through: they may be large.
 bool hasInfinity(const Graph& graph, const UseTable& uses, const Value& value) {
   if (!value.data || weightRole(graph, uses, value.id)) return false;
-  for (std::int64_t k = 0; k < value.data->elements(); ++k)
-    if (!std::isfinite(elementAsDouble(value.data->view(), k))) return true;
+  const auto contents = value.data.read();
+  for (std::int64_t k = 0; contents && k < contents->elements(); ++k)
+    if (!std::isfinite(elementAsDouble(contents->view(), k))) return true;
   return false;
 }
 

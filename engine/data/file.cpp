@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -55,6 +56,33 @@ Status InputFile::read(std::int64_t offset, void* to, std::size_t count) const {
     done += static_cast<std::size_t>(got);
   }
   return {};
+}
+
+Result<FileStamp> FileStamp::of(const std::filesystem::path& path, int descriptor) {
+  FileStamp stamp;
+  std::error_code error;
+  stamp.path_ = std::filesystem::canonical(path, error);
+  struct stat info {};
+  if (error || (descriptor >= 0 ? ::fstat(descriptor, &info) : ::stat(stamp.path_.c_str(), &info)) != 0)
+    return fail(ErrorCode::kIo, fmt::format("file '{}': {}; expected a readable file", shownName(path.filename().string()),
+                                            error ? error.message() : std::strerror(errno)));
+  stamp.device_ = info.st_dev;
+  stamp.number_ = info.st_ino;
+  stamp.bytes_ = info.st_size;
+  stamp.changed_ = info.st_mtim.tv_sec * std::int64_t{1'000'000'000} + info.st_mtim.tv_nsec;
+  return stamp;
+}
+
+Result<FileStamp> FileStamp::of(const std::filesystem::path& path) { return of(path, -1); }
+
+Status FileStamp::read(std::int64_t offset, void* to, std::size_t count) const {
+  SS_ASSIGN(const InputFile file, InputFile::open(path_, std::numeric_limits<std::int64_t>::max(), "file"));
+  SS_TRY(file.read(offset, to, count));
+  // After reading: what was written meanwhile counts too.
+  SS_ASSIGN(const FileStamp now, of(path_));
+  if (now.device_ == device_ && now.number_ == number_ && now.bytes_ == bytes_ && now.changed_ == changed_) return {};
+  return fail(ErrorCode::kIo, fmt::format("file '{}': changed since it was opened; expected it as it was",
+                                          shownName(path_.filename().string())));
 }
 
 Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit,

@@ -36,6 +36,22 @@ class InputFile {
   std::int64_t bytes_ = 0;
 };
 
+// A file as it was at some time, so that parts of it can be read later and are those of that time.
+class FileStamp {
+ public:
+  // Of the file that the descriptor is open on, or that the path leads to. Error: kIo.
+  static Result<FileStamp> of(const std::filesystem::path& path, int descriptor);
+  static Result<FileStamp> of(const std::filesystem::path& path);
+  // [offset, offset + count) of it. Errors: kNotFound: it is gone; kIo: another one is in its place, somebody wrote to it,
+  // or it cannot be read.
+  Status read(std::int64_t offset, void* to, std::size_t count) const;
+
+ private:
+  std::filesystem::path path_;  // absolute, without links
+  std::uint64_t device_ = 0, number_ = 0;
+  std::int64_t bytes_ = 0, changed_ = 0;  // time of the last write in nanoseconds
+};
+
 // A file that appears under its name whole or not at all: written next to it, synced, renamed. A link at the path is
 // replaced, not followed; a folder, pipe, socket or device there is left alone (kInvalidArgument). Without commit() nothing
 // stays.

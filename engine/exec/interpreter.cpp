@@ -21,7 +21,10 @@ Interpreter::Interpreter(const Graph& graph, const Operators& operators, Backend
   values_.resize(graph_.valueCapacity());
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = graph_.value({static_cast<std::int32_t>(i)});
-    if (graph_.alive(value.id) && value.data) values_[i] = value.data;
+    if (!graph_.alive(value.id) || !value.data) continue;
+    values_[i] = value.data.inMemory();
+    if (auto again = values_[i] ? Result<Tensor>(Tensor()) : value.data.read(); again && !values_[i])
+      values_[i] = std::make_shared<const Tensor>(std::move(*again));
   }
   for (std::size_t i = 0; i < values_.size(); ++i)
     if (values_[i]) inference_.setConstant({static_cast<std::int32_t>(i)}, values_[i]);

@@ -1,6 +1,7 @@
 // The one graph of a training step: a value type. Copies share nodes, values and the edit log until one of them is changed
-// there (copy on write), and tensor contents, which are immutable. Nodes and values live in vectors indexed by id; removed
-// ones stay there as they were, and alive() is false of them, so that ids keep their meaning.
+// there (copy on write), and the contents that values begin with, which stay as they are (initial_contents.h). Nodes and
+// values live in vectors indexed by id; removed ones stay there as they were, and alive() is false of them, so that ids keep
+// their meaning.
 //
 // References: what node() and value() give stays valid while the graph grows, but mutableNode() and mutableValue() may put a
 // copy in place of a node that is shared. A reference taken before shows the node as it was; take it anew after the change.
@@ -25,6 +26,7 @@
 #include "engine/ir/edit_log.h"
 #include "engine/ir/few.h"
 #include "engine/ir/ids.h"
+#include "engine/ir/initial_contents.h"
 #include "engine/ir/interned_text.h"
 #include "engine/ir/name_table.h"
 #include "engine/ir/provenance.h"
@@ -77,7 +79,7 @@ struct Value {
   int outputIndex = 0;  // which output of the producer
   NodeId madeBy;        // the node that made it first, and as which output; passes do not change them
   int madeAs = 0;
-  std::shared_ptr<const Tensor> data;  // for kInitializer, kState, kConstant; null while weights are not materialised
+  InitialContents data;  // for kInitializer, kState, kConstant; none while weights are not materialised
 };
 
 // A node whose predicate list is not empty runs only when every (value, expected) holds; see ops/README.md "If".

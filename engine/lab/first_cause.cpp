@@ -147,8 +147,9 @@ class Replay {
       known = flagsOf(contents->view());
       const auto& trained = side_->step().trained;
       // A mask that is stored like a weight is no fault of the file.
-      const bool mask = known.inf && !known.nan && !known.positive && value.data &&
-                        std::isinf(elementAsDouble(value.data->view(), mostTelling(value.data->view())));
+      const auto stored = known.inf && !known.nan && !known.positive && value.data ? value.data.read() : Tensor();
+      const bool mask =
+          stored && stored->valid() && std::isinf(elementAsDouble(stored->view(), mostTelling(stored->view())));
       known.expected = mask || std::find(trained.begin(), trained.end(), id) == trained.end();
     }
     known.looked = true;

@@ -166,7 +166,10 @@ class Search {
     SS_ASSIGN(part.sub, extract(graph(), part.nodes, output, [&](const Value& value) -> Result<Tensor> {
                 const auto it = subject_.start.tensors.find(value.name);
                 if (it != subject_.start.tensors.end()) return it->second.clone();
-                if (value.data) return value.data->clone();
+                if (value.data) {
+                  SS_ASSIGN(const Tensor contents, value.data.read());
+                  return contents.clone();
+                }
                 return fail(ErrorCode::kNotFound, fmt::format("value '{}': no contents", value.name));
               }));
     for (const auto& [name, id] : part.sub.inputs) {
@@ -180,7 +183,7 @@ class Search {
     if (const auto it = values_.find(id); it != values_.end()) return it->second;
     const Value& value = graph().value(id);
     if (const auto it = subject_.start.tensors.find(value.name); it != subject_.start.tensors.end()) return it->second;
-    if (value.data) return *value.data;
+    if (value.data) return value.data.read();
     if (value.role == ValueRole::kState && value.type.shape)
       if (const auto dims = knownDims(*value.type.shape)) return Tensor(value.type.dtype, *dims);
     return fail(ErrorCode::kNotFound, fmt::format("value '{}': the step did not make it", value.name));

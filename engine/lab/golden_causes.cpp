@@ -62,8 +62,11 @@ Pattern patternOf(const Graph& graph, std::int64_t rows, const GoldenReport& rep
 }
 
 bool sameContents(const Graph& graph, ValueId a, ValueId b) {
-  const auto &x = graph.value(a).data, &y = graph.value(b).data;
-  if (!x || !y || x->dtype() != y->dtype() || x->dims() != y->dims() || x->dtype() == DType::kString) return false;
+  const InitialContents &of = graph.value(a).data, &other = graph.value(b).data;
+  if (!of || !other || of.dtype() != other.dtype() || of.dims() != other.dims() || of.dtype() == DType::kString)
+    return false;
+  const auto x = of.read(), y = other.read();
+  if (!x || !y) return false;
   return std::equal(static_cast<const std::byte*>(x->data()), static_cast<const std::byte*>(x->data()) + x->bytes(),
                     static_cast<const std::byte*>(y->data()));
 }
@@ -78,7 +81,8 @@ bool oneNumber(const Tensor& tensor) {
 // Another initializer of the same contents: one parameter of PyTorch's that the exporter wrote twice.
 std::string twin(const Graph& graph, std::string_view name) {
   const ValueId id = graph.findValue(name);
-  if (!id || !graph.value(id).data || oneNumber(*graph.value(id).data)) return {};
+  const auto contents = id && graph.value(id).data ? graph.value(id).data.read() : Result<Tensor>(Tensor());
+  if (!contents || !contents->valid() || oneNumber(*contents)) return {};
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& other = graph.value({static_cast<std::int32_t>(i)});
     if (graph.alive(other.id) && other.id != id && other.role == ValueRole::kInitializer &&

@@ -303,14 +303,19 @@ class Check {
     for (const auto& [name, expected] : statistics) {
       const double largest = largestOf(expected.view());
       const ValueId id = graph().findValue(name);
-      const auto data = id ? graph().value(id).data : nullptr;
+      const InitialContents data = id ? graph().value(id).data : nullptr;
       const bool held = side_->state().contains(name);
       if (!held && !data) {
         addWords(Kind::kStatistic, name, expected.dims(), largest, GoldenVerdict::kDiffers,
                  "PyTorch's forward pass changes it, and it is not in the file");
         continue;
       }
-      const Tensor found = held ? side_->state().read(name) : *data;
+      const auto read = held ? Result<Tensor>(side_->state().read(name)) : data.read();
+      if (!read) {
+        addWords(Kind::kStatistic, name, expected.dims(), largest, GoldenVerdict::kDiffers, read.error().message);
+        continue;
+      }
+      const Tensor& found = *read;
       if (found.dims() != expected.dims()) {
         addWords(Kind::kStatistic, name, expected.dims(), largest, GoldenVerdict::kDiffers,
                  fmt::format("extents {} here and {} in PyTorch", dimsText(found.dims()), dimsText(expected.dims())));
@@ -323,7 +328,7 @@ class Check {
         row.words = "PyTorch's forward pass changes it, nothing here writes it";
         row.cause = "statistics frozen, or a buffer that forward() updates: the file reads it and does not write it";
       } else if (row.verdict == GoldenVerdict::kDiffers) {
-        comparePopulation(name, found, expected, data.get(), row);
+        comparePopulation(name, found, expected, data, row);
       }
       add(std::move(row));
       report_.rows.back().name += when;
@@ -332,10 +337,12 @@ class Check {
 
   // PyTorch keeps the sample variance of a batch, ONNX (BatchNormalization) the population's, n - 1 over n of it. What
   // they were before the batch is the file's, and then each its own.
-  void comparePopulation(const std::string& name, const Tensor& found, const Tensor& golden, const Tensor* inFile,
+  void comparePopulation(const std::string& name, const Tensor& found, const Tensor& golden, const InitialContents& initial,
                          GoldenRow& row) {
     const Graph& ran = side_->stepper().graph();
-    if (inFile == nullptr || inFile->elements() != golden.elements()) return;
+    if (!initial || initial.elements() != golden.elements()) return;
+    const auto inFile = initial.read();
+    if (!inFile) return;
     const auto first = populations_.find(name);
     const Tensor& oldPopulation = first == populations_.end() ? *inFile : first->second;
     const Tensor& oldGolden = first == populations_.end() ? *inFile : golden_.statistics.at(name);

@@ -34,7 +34,7 @@ bool sameBuffer(const Variant& of, const Buffer& a, const Variant& other, const 
     return false;
   if (a.home == Home::kState || a.home == Home::kInput) return a.name == b.name;
   if (a.home != Home::kConstant || !a.value || !b.value) return true;
-  const auto &x = of.graph.value(a.value).data, &y = other.graph.value(b.value).data;
+  const InitialContents &x = of.graph.value(a.value).data, &y = other.graph.value(b.value).data;
   return x && y ? sameContents(*x, *y) : x == y;
 }
 

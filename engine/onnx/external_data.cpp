@@ -85,6 +85,8 @@ Result<ExternalFiles::File*> ExternalFiles::open(const std::string& location) {
       File& file = files_[location];
       file.descriptor = descriptor;
       file.size = static_cast<std::int64_t>(info.st_size);
+      if (auto stamp = FileStamp::of(canonical, descriptor))
+        file.stamp = std::make_shared<const FileStamp>(std::move(*stamp));
       return &file;
     }
     return fail(ErrorCode::kNotFound, named(location) + ": no such file; expected it in the model's folder");
@@ -133,6 +135,11 @@ Result<ExternalFiles::Block> ExternalFiles::map(const File& file, const External
             named(range.location), bytes, range.offset, std::strerror(errno)));
   return Block{{memory, [length](const void* p) { ::munmap(const_cast<void*>(p), length); }},
                static_cast<char*>(memory) + (range.offset - begin)};
+}
+
+std::shared_ptr<const FileStamp> ExternalFiles::stampOf(const ExternalRange& range) const {
+  const auto it = files_.find(range.location);
+  return it == files_.end() ? nullptr : it->second.stamp;
 }
 
 Result<ExternalFiles::Block> ExternalFiles::read(const ExternalRange& range, std::int64_t bytes) {

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/data/file.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -49,11 +50,14 @@ class ExternalFiles {
   Status check(const ExternalRange& range, std::int64_t bytes);
   // The bytes of a checked range. Ranges equal to an earlier one share its memory.
   Result<Block> read(const ExternalRange& range, std::int64_t bytes);
+  // The file of a checked range, to read from it later; null where the system does not tell which one it is.
+  std::shared_ptr<const FileStamp> stampOf(const ExternalRange& range) const;
 
  private:
   struct File {
     int descriptor = -1;
     std::int64_t size = 0;
+    std::shared_ptr<const FileStamp> stamp;
     std::map<std::int64_t, std::int64_t> ranges;  // checked: begin → end
     std::map<std::pair<std::int64_t, std::int64_t>, Block> blocks;
   };

@@ -55,14 +55,21 @@ std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<o
   return opsets;
 }
 
+// Where the bytes of a model are: in memory, which is given back as they are read where it is `ours`, and in a file or none.
+struct ModelBytes {
+  const std::byte* begin = nullptr;
+  bool ours = false;
+  std::shared_ptr<const FileStamp> file;
+};
+
 class ModelReader {
  public:
-  // `payloads`: what the proto lacks. `ours`: their memory is given back as they are read.
-  ModelReader(onnx::ModelProto& proto, PayloadsByTensor payloads, bool ours, std::vector<std::filesystem::path> folders,
-              const LoadOptions& options, ProblemList& problems)
+  // `payloads`: what the proto lacks.
+  ModelReader(onnx::ModelProto& proto, PayloadsByTensor payloads, ModelBytes bytes,
+              std::vector<std::filesystem::path> folders, const LoadOptions& options, ProblemList& problems)
       : proto_(proto),
         payloads_(std::move(payloads)),
-        ours_(ours),
+        bytes_(std::move(bytes)),
         options_(options),
         problems_(problems),
         files_(std::move(folders), options.mapWeights ? ExternalAccess::kMap : ExternalAccess::kRead) {}
@@ -234,29 +241,55 @@ class ModelReader {
     }
   }
 
+  // Elements of the tensor stand in the file as they stand in memory.
+  static InitialContents::Source sourceOf(const PendingTensor& pending, std::shared_ptr<const FileStamp> file,
+                                          std::int64_t offset) {
+    if (!file) return nullptr;
+    return [file = std::move(file), offset, name = shownName(pending.proto->name()), dtype = pending.header.dtype,
+            dims = pending.header.dims]() -> Result<Tensor> {
+      Tensor contents(dtype, dims);
+      if (const Status read = file->read(offset, contents.data(), contents.bytes()); !read)
+        return fail(read.error().code, fmt::format("initializer '{}': {}", name, read.error().message));
+      return contents;
+    };
+  }
+
   Status materialise(LoadedModel& model) {
     const auto now = [] { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
     model.weightsBegan = now();
-    std::set<const void*> counted;
     for (PendingTensor& pending : pending_) {
       SS_TRY(options_.cancel.check("load"));
       if (!pending.proto || (pending.header.external && !options_.readWeights)) continue;
       const TensorHeader& header = pending.header;
-      Tensor tensor;
+      InitialContents& contents = pending.graph->mutableValue(pending.value).data;
       if (header.external) {
         SS_ASSIGN(const auto block, files_.read(header.range, header.bytes));
-        tensor = header.fourBit ? widenFourBit(header, static_cast<const std::byte*>(block.data))
-                                : Tensor(header.dtype, header.dims, block.owner, block.data);
-        if (counted.insert(block.data).second) model.externalBytes += header.bytes;
-        if (header.dtype == DType::kBool) {
-          tensor = tensor.clone();
-          normaliseBools(tensor.view());
+        const auto [known, isNew] = external_.try_emplace(block.data);
+        if (isNew) model.externalBytes += header.bytes;
+        if (header.fourBit) {
+          contents = std::make_shared<const Tensor>(widenFourBit(header, static_cast<const std::byte*>(block.data)));
+        } else if (header.dtype == DType::kBool) {
+          const Tensor bytes(header.dtype, header.dims, block.owner, block.data);
+          contents = std::make_shared<const Tensor>(bytes.clone());
+          normaliseBools(contents->view());
+        } else if (known->second && known->second.dtype() == header.dtype && known->second.dims() == header.dims) {
+          contents = known->second;
+        } else {
+          // Other extents of the same bytes are contents of their own: one of them may be trained.
+          Tensor tensor(header.dtype, header.dims, block.owner, block.data);
+          if (known->second) tensor = tensor.clone();
+          contents =
+              InitialContents(std::move(tensor), sourceOf(pending, files_.stampOf(header.range), header.range.offset));
+          if (!known->second) known->second = contents;
         }
       } else {
-        tensor = takeTensor(*pending.proto, header);
-        if (ours_) releasePages(header.raw);
+        Tensor tensor = takeTensor(*pending.proto, header);
+        if (header.raw.empty() || header.fourBit || header.dtype == DType::kBool)
+          contents = std::make_shared<const Tensor>(std::move(tensor));
+        else
+          contents = InitialContents(std::move(tensor), sourceOf(pending, bytes_.file, header.raw.data() - bytes_.begin));
+        if (bytes_.ours) releasePages(header.raw);
       }
-      pending.graph->mutableValue(pending.value).data = std::make_shared<const Tensor>(std::move(tensor));
       ++model.weightsRead;
     }
     model.weightsNs = now() - model.weightsBegan;
@@ -265,7 +298,8 @@ class ModelReader {
 
   onnx::ModelProto& proto_;
   const PayloadsByTensor payloads_;
-  const bool ours_;
+  const ModelBytes bytes_;
+  std::map<const void*, InitialContents> external_;  // by the memory that equal ranges share
   const LoadOptions& options_;
   ProblemList& problems_;
   ExternalFiles files_;
@@ -275,10 +309,11 @@ class ModelReader {
 };
 
 // `owned` holds the bytes, when we do. They are as large as the model, so weights go from there into their tensors one by
-// one, and the pages of each are given back: at no time is a second copy of all weights in memory.
+// one, and the pages of each are given back: at no time is a second copy of all weights in memory. `file`: whose bytes they
+// are; null: no file's.
 Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte> bytes,
-                         std::vector<std::filesystem::path> folders, const LoadOptions& options,
-                         std::vector<Problem>* problems) {
+                         std::shared_ptr<const FileStamp> file, std::vector<std::filesystem::path> folders,
+                         const LoadOptions& options, std::vector<Problem>* problems) {
   ProblemList list;
   const auto finish = [&](Error error) -> Result<LoadedModel> {
     if (list.empty() && error.code != ErrorCode::kCancelled) list.add(error.code, "model", error.message);
@@ -301,9 +336,10 @@ Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte
       if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
         return finish({ErrorCode::kCorrupt, "model: the bytes do not parse; expected an ONNX protobuf file"});
     }
-    const bool ours = !owned.empty();
+    ModelBytes all{bytes.data(), !owned.empty(), std::move(file)};
     auto payloads = payloadsByTensor(proto.graph(), bytes, report->payloads);
-    if (const auto status = ModelReader(proto, std::move(payloads), ours, std::move(folders), options, list).read(model);
+    if (const auto status =
+            ModelReader(proto, std::move(payloads), std::move(all), std::move(folders), options, list).read(model);
         !status)
       return finish(status.error());
     return model;
@@ -316,6 +352,7 @@ Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte
 
 Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptions& options,
                               std::vector<Problem>* problems) {
+  auto stamp = FileStamp::of(path);  // before it is read: who writes meanwhile writes to another file
   auto bytes = readWholeFile(path, limits::kModelFileBytes, "model");
   if (!bytes) {
     if (bytes.error().code == ErrorCode::kLimitExceeded)
@@ -329,7 +366,8 @@ Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptio
   if (const auto target = std::filesystem::canonical(path, error); !error) folders.push_back(target.parent_path());
   folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
   const std::span<const std::byte> view(*bytes);
-  auto model = read(std::move(*bytes), view, std::move(folders), options, problems);
+  auto file = stamp ? std::make_shared<const FileStamp>(std::move(*stamp)) : nullptr;
+  auto model = read(std::move(*bytes), view, std::move(file), std::move(folders), options, problems);
   // What is wrong with the file as a whole names the file.
   constexpr std::string_view kWhole = "model: ";
   if (!model && model.error().message.starts_with(kWhole)) {
@@ -344,7 +382,7 @@ Result<LoadedModel> parseModel(std::span<const std::byte> bytes, const std::file
                                const LoadOptions& options, std::vector<Problem>* problems) {
   std::vector<std::filesystem::path> folders{folder};
   folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
-  return read({}, bytes, std::move(folders), options, problems);
+  return read({}, bytes, nullptr, std::move(folders), options, problems);
 }
 
 }  // namespace stepscope

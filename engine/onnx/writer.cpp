@@ -47,7 +47,7 @@ std::int64_t weightBytes(const Graph& graph) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value(ValueId{static_cast<std::int32_t>(i)});
-    if (isStored(graph, value) && value.data) total += static_cast<std::int64_t>(value.data->bytes());
+    if (isStored(graph, value) && value.data) total += static_cast<std::int64_t>(value.data.bytes());
   }
   return total;
 }
@@ -118,8 +118,14 @@ class Writer {
   Status writeInitializer(const Value& value, onnx::TensorProto& proto) {
     if (value.role != ValueRole::kInitializer)
       addUnknownMetadata(proto, kTensorMetadataField, kRoleKey, value.role == ValueRole::kState ? "state" : "constant");
-    if (value.data && !(useExternal_ && value.data->dtype() != DType::kString)) {
-      tensorToProto(value.data->view(), proto);
+    Tensor contents;
+    if (value.data) {
+      auto read = value.data.read();
+      if (!read) return fail(read.error().code, fmt::format("value '{}': {}", shownName(value.name), read.error().message));
+      contents = std::move(*read);
+    }
+    if (value.data && !(useExternal_ && contents.dtype() != DType::kString)) {
+      tensorToProto(contents.view(), proto);
       proto.set_name(value.name);
       return {};
     }
@@ -145,7 +151,7 @@ class Writer {
       addEntry(entries, "location", stem_ + ".missing");
       return {};
     }
-    const TensorView& view = value.data->view();
+    const TensorView& view = contents.view();
     SS_ASSIGN(const std::int64_t offset, external_.appendAligned(view.data, view.bytes(), kExternalAlignment));
     addEntry(entries, "location", externalName_);
     addEntry(entries, "offset", std::to_string(offset));

@@ -15,7 +15,7 @@ std::optional<std::int64_t> ignoredLabel(const Graph& graph, const Node& loss) {
   if (!isClassLoss(loss)) return std::nullopt;
   if (loss.attrs.has("ignore_index")) return loss.attrs.integer("ignore_index", -100);
   if (loss.domain.empty() || !loss.input(3)) return std::nullopt;
-  const auto& data = graph.value(loss.input(3)).data;
+  const auto data = graph.value(loss.input(3)).data.inMemory();  // one number is never given up
   return data && data->elements() == 1 ? std::optional(elementAsInt(data->view(), 0)) : std::nullopt;
 }
 

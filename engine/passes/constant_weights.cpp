@@ -47,7 +47,8 @@ Status constantWeights(Graph& graph, PassContext& context) {
     const std::string name = graph.value(out).name;
     context.note(fmt::format("'{}': {}", name, role->text(graph)));
     const ValueId parameter = graph.addValue(name + "_parameter", type, ValueRole::kInitializer);
-    graph.mutableValue(parameter).data = std::make_shared<const Tensor>(std::move(*tensor));
+    graph.mutableValue(parameter).data =
+        std::make_shared<const Tensor>(tensor->clone());  // the node of a kept stage has the other
     replacements[out] = parameter;
     names.emplace_back(parameter, name);
     gone.push_back(id);

@@ -12,10 +12,12 @@ void tellOfOverflow(const Graph& graph, PassContext& context, const Node& node, 
                     std::string_view hint) {
   if (wanted != DType::kF16 || !in) return;
   const Value& value = graph.value(in);
-  const Tensor* contents = value.data ? value.data.get() : context.inference.constant(in);
+  constexpr std::int64_t kMost = 1 << 16;
+  Result<Tensor> read = Tensor();
+  if (value.data && value.data.elements() <= kMost) read = value.data.read();
+  const Tensor* contents = value.data ? (read ? &*read : nullptr) : context.inference.constant(in);
   if (!contents || !isFloating(contents->dtype())) return;
   constexpr double kLargest = 65504;
-  constexpr std::int64_t kMost = 1 << 16;
   if (contents->elements() > kMost) return;
   for (std::int64_t i = 0; i < contents->elements(); ++i) {
     const double element = elementAsDouble(contents->view(), i);

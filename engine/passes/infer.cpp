@@ -88,9 +88,9 @@ static bool isWritten(const Graph& graph, ValueId id) {
 std::shared_ptr<const Tensor> Inference::sharedConstant(ValueId id) const {
   if (!id) return nullptr;
   const Value& value = graph_->value(id);
-  if (value.role == ValueRole::kConstant) return value.data;
+  if (value.role == ValueRole::kConstant) return value.data.inMemory();
   if (value.role == ValueRole::kInitializer)
-    return isFloating(value.type.dtype) || isWritten(*graph_, id) ? nullptr : value.data;
+    return isFloating(value.type.dtype) || isWritten(*graph_, id) ? nullptr : value.data.inMemory();
   return knownFacts(id).constant;
 }
 
@@ -99,7 +99,8 @@ const Tensor* Inference::constant(ValueId id) const { return sharedConstant(id).
 const Tensor* Inference::shapeConstant(ValueId id) const {
   if (!id) return nullptr;
   const Value& value = graph_->value(id);
-  if (value.role == ValueRole::kInitializer && value.data && !isWritten(*graph_, id)) return value.data.get();
+  if (value.role == ValueRole::kInitializer && !isWritten(*graph_, id))
+    if (const auto contents = value.data.inMemory()) return contents.get();
   return constant(id);
 }
 

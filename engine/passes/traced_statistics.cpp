@@ -9,9 +9,10 @@ constexpr std::size_t kMean = 3, kVariance = 4;
 
 // Unknown contents may be anything.
 bool isAll(const Value& value, double number) {
-  if (!value.data || !value.data->valid()) return false;
-  for (std::int64_t c = 0; c < value.data->elements(); ++c)
-    if (elementAsDouble(value.data->view(), c) != number) return false;
+  const auto contents = value.data ? value.data.read() : Tensor();
+  if (!contents || !contents->valid()) return false;
+  for (std::int64_t c = 0; c < contents->elements(); ++c)
+    if (elementAsDouble(contents->view(), c) != number) return false;
   return true;
 }
 

@@ -172,11 +172,14 @@ bool onlyArithmetic(const Graph& graph, const UseTable& uses, ValueId value) {
 }
 
 bool isNeutralInGroupNorm(const Graph& graph, const UseTable& uses, ValueId value) {
-  const auto& data = graph.value(value).data;
-  if (!data || !isFloating(data->dtype()) || uses.of(value).empty()) return false;
+  const InitialContents& initial = graph.value(value).data;
+  if (!initial || !isFloating(initial.dtype()) || uses.of(value).empty()) return false;
+  std::optional<Result<Tensor>> data;  // not read before somebody asks
   const auto holds = [&](double number) {
-    for (std::int64_t i = 0; i < data->elements(); ++i)
-      if (elementAsDouble(data->view(), i) != number) return false;
+    if (!data) data = initial.read();
+    if (!*data) return false;
+    for (std::int64_t i = 0; i < (*data)->elements(); ++i)
+      if (elementAsDouble((*data)->view(), i) != number) return false;
     return true;
   };
   return std::ranges::all_of(uses.of(value), [&](const Use& use) {

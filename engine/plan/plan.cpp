@@ -85,7 +85,7 @@ class Planner {
                                      value.name, value.type.text()));
     const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
     if (value.data && value.role != ValueRole::kNodeOutput) {
-      buffer.bytes = static_cast<std::int64_t>(value.data->bytes());
+      buffer.bytes = static_cast<std::int64_t>(value.data.bytes());
     } else if (dims) {
       const auto count = checkedElementCount(*dims);
       std::int64_t bytes = 0;

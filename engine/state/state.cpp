@@ -16,12 +16,15 @@ std::int64_t StateSnapshot::bytes() const {
   return total;
 }
 
-Result<Tensor> State::obtain(const Value& value) {
+Result<Tensor> State::obtain(const Value& value, bool writes) {
   if (value.role == ValueRole::kState && contains(sourceOfLowCopy(value.name))) return obtainLowCopy(value);
   const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
   Tensor tensor;
   if (const auto it = tensors_.find(value.name); it != tensors_.end() && (!dims || it->second.dims() == *dims)) {
-    if (it->second.dtype() == value.type.dtype) return it->second;
+    if (it->second.dtype() == value.type.dtype) {
+      if (writes) writesOver(value.name);
+      return it->second;
+    }
     if (placed_.contains(value.name))
       return unsupported(fmt::format("state '{}': its memory is shared with a program as {}; this plan keeps {}", value.name,
                                      dtypeName(it->second.dtype()), dtypeName(value.type.dtype)));
@@ -31,7 +34,7 @@ Result<Tensor> State::obtain(const Value& value) {
   if (tensor.dtype() != DType::kUndefined) {
     // what was trained so far, in the type of the new plan
   } else if (value.data) {
-    tensor = *value.data;
+    SS_ASSIGN(tensor, borrowed(value));
   } else {
     if (!dims)
       return invalid(fmt::format("state '{}': {}; expected numbers for every extent", value.name, value.type.text()));
@@ -40,7 +43,31 @@ Result<Tensor> State::obtain(const Value& value) {
   }
   SS_ASSIGN(tensor, brought(tensor));
   tensors_[value.name] = tensor;
+  if (writes) writesOver(value.name);
   return tensor;
+}
+
+// On a device they are copied, so nothing is lent there.
+Result<Tensor> State::borrowed(const Value& value) {
+  const auto named = [&](const Error& error) {
+    return fail(error.code, fmt::format("state '{}': {}", value.name, error.message));
+  };
+  if (!device_->onHost()) {
+    auto contents = value.data.read();
+    if (!contents) return named(contents.error());
+    return contents;
+  }
+  auto lent = value.data.lend();
+  if (!lent) return named(lent.error());
+  loans_[value.name] = std::move(lent->loan);
+  return std::move(lent->tensor);
+}
+
+void State::writesOver(const std::string& name) {
+  const auto it = loans_.find(name);
+  if (it == loans_.end()) return;
+  if (it->second) it->second->giveUp();
+  loans_.erase(it);
 }
 
 Result<Tensor> State::obtainLowCopy(const Value& value) {
@@ -92,13 +119,14 @@ Result<Tensor> State::brought(const Tensor& onHost) const {
   return tensor;
 }
 
-State::Held State::hold() const { return {device_, tensors_, away_, lowCopies_}; }
+State::Held State::hold() const { return {device_, tensors_, away_, lowCopies_, loans_}; }
 
 void State::putBack(Held held) {
   device_ = held.device;
   tensors_ = std::move(held.tensors);
   away_ = std::move(held.away);
   lowCopies_ = std::move(held.lowCopies);
+  loans_ = std::move(held.loans);
   copies_.clear();
 }
 
@@ -137,6 +165,7 @@ Status State::bring(Device& device) {
       const auto it = known.find(name);
       if (it != known.end() && it->second.dtype() == tensor.dtype() && it->second.dims() == tensor.dims()) {
         target = it->second;
+        writesOver(name);
       } else {
         SS_ASSIGN(target, makeTensor(device, tensor.dtype(), tensor.dims()));
       }
@@ -166,6 +195,7 @@ void State::write(const std::string& name, const TensorView& contents) {
 }
 
 void State::writeContents(const std::string& name, const TensorView& contents) {
+  writesOver(name);
   const Tensor& target = tensors_.at(name);
   if (contents.bytes() > 0) SS_CHECK(writeTensor(*device_, target.view(), contents).has_value());
 }
@@ -184,6 +214,7 @@ std::int64_t State::bytes() const {
 const Tensor& State::keep(const std::string& name) {
   for (const auto& entry : kept_)
     if (entry.first == name) return entry.second;
+  writesOver(name);
   kept_.emplace_back(name, read(name).clone());
   return kept_.back().second;
 }
@@ -223,12 +254,14 @@ void State::restore(const StateSnapshot& snapshot) {
     if (tensor.dtype() == DType::kString || tensor.bytes() == 0) continue;
     const auto it = snapshot.tensors.find(name);
     const bool same = it != snapshot.tensors.end() && it->second.dims() == tensor.dims();
-    if (same && it->second.dtype() == tensor.dtype())
+    if (same && it->second.dtype() == tensor.dtype()) {
       write(name, it->second.view());
-    else if (same && isFloating(it->second.dtype()) && isFloating(tensor.dtype()))
+    } else if (same && isFloating(it->second.dtype()) && isFloating(tensor.dtype())) {
       write(name, convertTensor(it->second.view(), tensor.dtype()).view());
-    else
+    } else {
+      writesOver(name);
       SS_CHECK(device_->fill(tensor.data(), 0, static_cast<std::int64_t>(tensor.bytes()), 0).has_value());
+    }
   }
 }
 

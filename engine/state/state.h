@@ -59,9 +59,12 @@ class State {
   StateCounters counters;
 
   // The tensor of an initializer or state value, made with its initial contents when the name is new or its extents are
-  // others. Initial contents are taken over, not copied; contents of another floating type are converted. Errors: an extent
-  // that is not a number; more elements than fit.
-  Result<Tensor> obtain(const Value& value);
+  // others. They are taken over, not copied (engine/ir/initial_contents.h), and converted from another floating type.
+  // `writes`: as writesOver(). Errors: an extent that is not a number; more elements than fit; contents that are gone.
+  Result<Tensor> obtain(const Value& value, bool writes = true);
+  // Steps or edits write over the memory of the tensor from now on: the model gives up what it shares of it. Functions of
+  // the State that write do so too.
+  void writesOver(const std::string& name);
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
@@ -119,6 +122,7 @@ class State {
 
  private:
   Result<Tensor> obtainLowCopy(const Value& value);
+  Result<Tensor> borrowed(const Value& value);  // initial contents
   void fillLowCopy(const std::string& name);
   void lowCopiesAreStale(std::string_view parameter);
   void writeContents(const std::string& name, const TensorView& contents);
@@ -126,12 +130,13 @@ class State {
 
   Device* device_ = &cpuDevice();
   std::int64_t ranks_ = 1;
-  Tensors tensors_;                                   // in the memory of device_
-  std::map<Device*, Tensors> away_;                   // memory on other devices; its contents are out of date
-  mutable Tensors copies_;                            // on the host, of what was read from a device
-  std::map<std::string, bool> lowCopies_;             // by name: whether it is stale
-  std::set<std::string> placed_;                      // in memory that a caller shares
-  std::vector<std::pair<std::string, Tensor>> kept_;  // on the host, in the order of the writes
+  Tensors tensors_;                                     // in the memory of device_
+  std::map<Device*, Tensors> away_;                     // memory on other devices; its contents are out of date
+  mutable Tensors copies_;                              // on the host, of what was read from a device
+  std::map<std::string, bool> lowCopies_;               // by name: whether it is stale
+  std::set<std::string> placed_;                        // in memory that a caller shares
+  std::map<std::string, InitialContents::Loan> loans_;  // in memory that is still the model's; nobody has written there
+  std::vector<std::pair<std::string, Tensor>> kept_;    // on the host, in the order of the writes
 };
 
 struct State::Held {
@@ -139,6 +144,7 @@ struct State::Held {
   Tensors tensors;
   std::map<Device*, Tensors> away;
   std::map<std::string, bool> lowCopies;
+  std::map<std::string, InitialContents::Loan> loans;
 };
 
 }  // namespace stepscope

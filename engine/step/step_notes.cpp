@@ -33,7 +33,8 @@ Result<TensorView> contentsAt(const Executor& executor, ValueId id, int position
     SS_ASSIGN(const Tensor contents, executor.read(id));
     return contents.view();
   }
-  if (value.data) return value.data->view();  // folded constants and state that the plan does not read
+  if (const auto contents = value.data.inMemory())
+    return contents->view();  // folded constants, and state that no plan reads
   return fail(ErrorCode::kNotFound, fmt::format("value '{}': {}", value.name, reason));
 }
 

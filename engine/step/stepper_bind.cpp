@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -104,6 +105,8 @@ Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, con
                                   "gradients mean nothing, times and memory do",
                                   *filled, options().seed));
   }
+  std::set<ValueId> written;
+  for (const StateUpdate& update : graph.stateUpdates) written.insert(update.state);
   // The state's tensors are obtained in value order, so that their memory does not depend on the plan.
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
     const Value& value = graph.value({i});
@@ -114,7 +117,7 @@ Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, con
         if (Status cut = state.set(value.name, rankPart(state.read(value.name), step().request.rank, step().request.ranks));
             !cut)
           return phase.fail(cut.error());
-    if (auto tensor = state.obtain(value); !tensor) return phase.fail(tensor.error());
+    if (auto tensor = state.obtain(value, written.contains(value.id)); !tensor) return phase.fail(tensor.error());
     if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
   }
   const std::int64_t resident = residentSetBytes();

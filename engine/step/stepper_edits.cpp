@@ -42,13 +42,14 @@ Status Stepper::writeValue(ValueId id, const TensorView& contents) {
   // State is put back when the step is thrown away, like everything a step writes.
   const Value& named = graph().value(id);
   if (inStep_ && (named.role == ValueRole::kInitializer || named.role == ValueRole::kState)) context_.state.keep(named.name);
-  SS_TRY(executor_->write(id, contents, position_));
   // A parameter, or its next version, which lies over it.
-  const int buffer = plan().bufferOfValue[static_cast<std::size_t>(id.index)];
-  if (buffer < 0 || lowCopies_.empty()) return {};
-  const Buffer& root = plan().buffers[static_cast<std::size_t>(plan().root(buffer))];
-  if (root.home != Home::kState) return {};
-  const std::string& parameter = graph().value(root.value).name;
+  const int buffer = id ? plan().bufferOfValue[static_cast<std::size_t>(id.index)] : -1;
+  const Buffer* root = buffer < 0 ? nullptr : &plan().buffers[static_cast<std::size_t>(plan().root(buffer))];
+  const bool isState = root && root->home == Home::kState;
+  if (isState) context_.state.writesOver(graph().value(root->value).name);
+  SS_TRY(executor_->write(id, contents, position_));
+  if (!isState || lowCopies_.empty()) return {};
+  const std::string& parameter = graph().value(root->value).name;
   if (inStep_)
     for (const std::string& copy : context_.state.lowCopiesOf(parameter)) context_.state.keep(copy);
   context_.state.refreshLowCopiesOf(parameter);

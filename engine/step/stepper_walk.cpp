@@ -64,6 +64,11 @@ Result<TensorView> Stepper::value(ValueId id) const {
                     : fmt::format("the values of step {} are gone: a step that was taken back, or another plan, took their "
                                   "memory; run a step",
                                   shownStep()));
+  const Value& value = graph().value(id);
+  const bool isState = value.role == ValueRole::kInitializer || value.role == ValueRole::kState;
+  // What an earlier plan trained and this one does not read.
+  if (isState && context_.state.contains(value.name) && !executor_->unavailable(id, position_).empty())
+    return context_.state.read(value.name).view();
   return contentsAt(*executor_, id, position_);
 }
 

@@ -58,8 +58,12 @@ std::map<std::string, TensorView> TrainedState::named(bool optimizer) const {
       named[value.name] = whole->second.view();
     else if (context_.state.contains(value.name))
       named[value.name] = context_.state.read(value.name).view();
-    else if (value.data)
-      named[value.name] = value.data->view();
+    else if (const auto contents = value.data.inMemory())
+      named[value.name] = contents->view();
+    else if (auto again = value.data ? value.data.read() : Tensor())
+      named[value.name] = (readAgain_[value.name] = std::move(*again)).view();
+    else
+      context_.log.warn("parameter_not_available", fmt::format("parameter '{}': {}", value.name, again.error().message));
   }
   if (optimizer)
     for (const auto& [name, tensor] : context_.state.tensors())
@@ -142,9 +146,7 @@ Status TrainedState::obtainInitializer(const std::string& name) {
   const Graph& imported = plans_.model()->graph;
   const ValueId id = imported.findValue(name);
   if (!id || imported.value(id).role != ValueRole::kInitializer) return {};
-  Value value = imported.value(id);
-  if (value.data) value.data = std::make_shared<const Tensor>(value.data->clone());
-  SS_TRY(context_.state.obtain(value));
+  SS_TRY(context_.state.obtain(imported.value(id)));
   return {};
 }
 

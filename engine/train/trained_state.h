@@ -65,9 +65,10 @@ class TrainedState {
   StateRing& ring_;
   const TrainOptions& options_;
   PropertyBag properties_;
-  std::map<std::string, Tensor> whole_;  // of parameters of which this rank has a part
-  std::optional<StateNames> loaded_;     // not compared with what is trained yet
-  std::string begunWith_;                // the file of start-state that was loaded
+  std::map<std::string, Tensor> whole_;              // of parameters of which this rank has a part
+  mutable std::map<std::string, Tensor> readAgain_;  // that the file has and no plan of this session: what named() lends
+  std::optional<StateNames> loaded_;                 // not compared with what is trained yet
+  std::string begunWith_;                            // the file of start-state that was loaded
 };
 
 }  // namespace stepscope

@@ -148,7 +148,7 @@ TEST_P(HostInputs, DecideTheShapes) {
     Value& value = host.mutableValue(example.inputs[i]);
     value.type = {ValueKind::kTensor, example.contents[i].dtype(), shapeOf(example.contents[i].dims())};
     value.role = ValueRole::kInput;
-    value.data.reset();
+    value.data = nullptr;
   }
   Inference known(all, builtInOperators(), {.foldElements = -1}), less(host, builtInOperators(), {.foldElements = -1});
   ASSERT_TRUE(known.run().has_value());
