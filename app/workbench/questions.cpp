@@ -4,18 +4,45 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QInputDialog>
+#include <limits>
 #include <utility>
+
+#include "views/common/format.h"
 
 namespace stepscope {
 
+namespace {
+
+// Stays open with a number beyond the largest one. A box that knew it would leave out the digit that goes beyond, and
+// another number would be meant.
+class NumberDialog : public QInputDialog {
+ public:
+  NumberDialog(const QString& label, int most, QWidget* parent)
+      : QInputDialog(parent), text_(QStringLiteral("%1\n0 to %2").arg(label, format::count(most))), most_(most) {
+    setInputMode(QInputDialog::IntInput);
+    setLabelText(text_);
+    setIntRange(0, std::numeric_limits<int>::max());
+  }
+
+  void done(int result) override {
+    if (result == QDialog::Accepted && intValue() > most_)
+      setLabelText(QStringLiteral("%1: not %2").arg(text_, format::count(intValue())));
+    else
+      QInputDialog::done(result);
+  }
+
+ private:
+  const QString text_;
+  const int most_;
+};
+
+}  // namespace
+
 void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most,
                const std::function<void(int)>& then) {
-  auto* dialog = new QInputDialog(parent);
+  auto* dialog = new NumberDialog(label, most, parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setInputMode(QInputDialog::IntInput);
   dialog->setWindowTitle(title);
-  dialog->setLabelText(label);
-  dialog->setIntRange(0, most);
   dialog->setIntValue(value);
   QObject::connect(dialog, &QInputDialog::intValueSelected, parent, then);
   dialog->open();

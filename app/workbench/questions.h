@@ -10,7 +10,7 @@ class QWidget;
 
 namespace stepscope {
 
-// One number from 0 to `most`.
+// One number from 0 to `most`, which the dialog names; a larger one cannot be confirmed.
 void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most,
                const std::function<void(int)>& then);
 // One line of text, without the spaces around it; an empty answer is none.

@@ -76,12 +76,14 @@ void RunCommands::connectRuns() {
     connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
   };
   on("train", [this] {
-    askNumber(&parts_.window, QStringLiteral("Train at full speed"), QStringLiteral("Number of training steps:"), 100,
+    askNumber(&parts_.window, QStringLiteral("Train at full speed"), QStringLiteral("Number of training steps"), 100,
               1'000'000, [this](int n) { session_.train(n); });
   });
   on("rewind", [this] {
     const int step = static_cast<int>(std::min<std::int64_t>(parts_.store.position().step(), 1'000'000'000));
-    askNumber(&parts_.window, QStringLiteral("Rewind"), QStringLiteral("Go back to the state before step:"),
+    askNumber(&parts_.window, QStringLiteral("Rewind"),
+              QStringLiteral("Go back to the state before step. Steps from there on are taken back;\n"
+                             "the project keeps what was recorded of them."),
               std::max(0, step - 1), step, [this](int n) { session_.rewind(n); });
   });
   on("new_run", [this] {

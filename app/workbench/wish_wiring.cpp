@@ -2,6 +2,7 @@
 #include "app/workbench/wish_wiring.h"
 
 #include <QFile>
+#include <QFileInfo>
 #include <utility>
 #include <vector>
 
@@ -139,13 +140,28 @@ void WishWiring::connectProject() {
   });
 }
 
+// The command says what is written, whatever the name that was typed ends with.
+void WishWiring::saveReport(QString path, const QString& suffix) {
+  if (!path.endsWith(suffix, Qt::CaseInsensitive)) {
+    const QString last = QLatin1Char('.') + suffix.section('.', -1);  // trace.json is x.trace.json
+    if (path.endsWith(last, Qt::CaseInsensitive)) path.chop(last.size());
+    path += suffix;
+    if (QFileInfo::exists(path)) {
+      parts_.status.note(QStringLiteral("%1 exists: choose that name, or another").arg(format::visible(path)));
+      return;
+    }
+  }
+  parts_.recording.queries().report(path);
+}
+
 void WishWiring::connectReports() {
   for (const auto& [id, name] : {std::pair("report_html", "report.html"), std::pair("report_pdf", "report.pdf"),
                                  std::pair("report_json", "report.json"), std::pair("report_csv", "report.csv"),
                                  std::pair("report_trace", "report.trace.json")}) {
     connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, [this, name = QString::fromLatin1(name)] {
-      questions_.askToSave(QStringLiteral("Report"), name, QStringLiteral("Report (*.%1)").arg(name.section('.', 1)),
-                           [this](const QString& path) { parts_.recording.queries().report(path); });
+      const QString suffix = QLatin1Char('.') + name.section('.', 1);
+      questions_.askToSave(QStringLiteral("Report"), name, QStringLiteral("Report (*%1)").arg(suffix),
+                           [this, suffix](const QString& path) { saveReport(path, suffix); });
     });
   }
   connect(parts_.actions[QStringLiteral("import_pytorch")], &QAction::triggered, this, [this] {

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "tests/workbench/window_driver.h"
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/graph/graph_view.h"
 #include "views/key_help/key_help.h"
@@ -179,6 +180,22 @@ class KeysTest : public QObject {
     w_->loop().act([number] { QTest::keyClick(number->findChild<QSpinBox*>(), Qt::Key_Return); });
     QVERIFY(w_->settled());
     QCOMPARE(instruction(), 12);
+    // One that is not there is not another one: what was typed stays, and cannot be confirmed.
+    QVERIFY(press(Qt::Key_G, Qt::ControlModifier));
+    QVERIFY(appears(&number));
+    auto* typed = number->findChild<QSpinBox*>();
+    w_->loop().act([typed] {
+      typed->selectAll();
+      QTest::keyClicks(typed, QStringLiteral("99999"));
+    });
+    QCOMPARE(number->intValue(), 99999);
+    const QString last = format::count(window().store().plan()->size() - 1);
+    QVERIFY2(number->labelText().contains(QStringLiteral("0 to ") + last), qPrintable(number->labelText()));
+    w_->loop().act([typed] { QTest::keyClick(typed, Qt::Key_Return); });
+    QVERIFY(number->isVisible());
+    QVERIFY2(number->labelText().contains(QStringLiteral("not 99,999")), qPrintable(number->labelText()));
+    QCOMPARE(instruction(), 12);
+    w_->loop().act([typed] { QTest::keyClick(typed, Qt::Key_Escape); });
     // By name.
     QVERIFY(press(Qt::Key_P, Qt::ControlModifier));
     auto* palette = window().findChild<QWidget*>(QStringLiteral("palette"));

@@ -222,6 +222,11 @@ class ScenarioTest : public QObject {
       QVERIFY(file.open(QIODevice::ReadOnly));
       QVERIFY2(file.readAll().toLower().startsWith(QByteArray(begins).toLower()), action);
     }
+    // A name of one's own does not make another report of it.
+    QFile own(folder_.filePath(QStringLiteral("%1_own.trace.json").arg(bundled)));
+    QVERIFY(w.exportTo("report_trace", folder_.filePath(QStringLiteral("%1_own.json").arg(bundled)), own.fileName()));
+    QVERIFY(own.open(QIODevice::ReadOnly));
+    QVERIFY(own.readAll().contains("traceEvents"));
     QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
     QVERIFY_LOOP(w);
   }

@@ -195,7 +195,7 @@ bool WindowDriver::select(const Selection& selection) {
   return settled();
 }
 
-bool WindowDriver::exportTo(const char* action, const QString& path) {
+bool WindowDriver::exportTo(const char* action, const QString& path, const QString& written) {
   loop_.act([&] { (*window_).actions()[QLatin1String(action)]->trigger(); });
   QFileDialog* dialog = nullptr;
   if (!loop_.wait(
@@ -207,7 +207,8 @@ bool WindowDriver::exportTo(const char* action, const QString& path) {
     return false;
   dialog->findChild<QLineEdit*>()->setText(path);
   loop_.act([dialog] { QMetaObject::invokeMethod(dialog, "accept"); });
-  return loop_.wait([&] { return QFileInfo(path).size() > 0 && window_->recording().idle(); });
+  const QString file = written.isEmpty() ? path : written;
+  return loop_.wait([&] { return QFileInfo(file).size() > 0 && window_->recording().idle(); });
 }
 
 QStringList WindowDriver::shownCells() {

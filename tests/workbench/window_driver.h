@@ -59,7 +59,8 @@ class WindowDriver {
   bool act(const char* action);
   bool select(const Selection& selection);
   // Writes `path` through the file dialog of an action that exports.
-  bool exportTo(const char* action, const QString& path);
+  // `written`: where the file is then; empty: at `path`.
+  bool exportTo(const char* action, const QString& path, const QString& written = {});
 
   int instruction() { return window_->store().position().instruction(); }
   // What the tensor view shows of the selected value: its cells, and the bytes they came from.
