@@ -180,7 +180,36 @@ TEST(PluginLibrary, TwoSideBySide) {
   EXPECT_EQ(Registry::builtIn()->operators().ops.find("my_op", "SoftSign"), nullptr);
 }
 
-// Of a node that draws, the reason stands in the list of what a step's bits depend on.
+// What the engine goes by: it knows no other difference between a plugin's op and one of its own.
+TEST(PluginOps, AreOfTheClassesThatTheySay) {
+  const testing::TemporaryFolder folder;
+  const auto registry = registryWith(
+      wishFor({compileGatedNorm(folder.path()), compileMyOp(folder.path()), testing::compileCudaNoise(folder.path())}));
+  ASSERT_TRUE(registry.has_value()) << registry.error().message;
+  const auto& ops = (*registry)->operators().ops;
+  struct Said {
+    const char *domain, *op;
+    OpCategory category;
+    Precision precision;
+    Recompute recompute;
+    std::uint32_t inPlace;
+  };
+  for (const Said& said :
+       {Said{"sample", "GatedRMSNorm", OpCategory::kNormalization, Precision::kF32, Recompute::kCheap, 3},
+        Said{"sample", "GatedRMSNormGrad", OpCategory::kNormalization, Precision::kF32, Recompute::kCostly, 0},
+        Said{"my_op", "SoftSign", OpCategory::kActivation, Precision::kFollows, Recompute::kCheap, 1},
+        Said{"cuda_noise", "Noise", OpCategory::kRandom, Precision::kFollows, Recompute::kCheap, 1}}) {
+    const OpDef* op = ops.find(said.domain, said.op);
+    ASSERT_NE(op, nullptr) << said.op;
+    EXPECT_EQ(op->category, said.category) << said.op;
+    EXPECT_EQ(op->precision, said.precision) << said.op;
+    EXPECT_EQ(op->recompute, said.recompute) << said.op;
+    EXPECT_EQ(op->inPlaceInputs, said.inPlace) << said.op;
+    EXPECT_EQ(op->sideEffect, SideEffect::kNone) << said.op;
+  }
+}
+
+// And of a node that draws, the reason stands in the list of what a step's bits depend on.
 TEST(PluginOps, SayWhatTheirBitsDependOn) {
   const testing::TemporaryFolder folder;
   const auto registry = registryWith(wishFor({testing::compileCudaNoise(folder.path())}));
