@@ -11,8 +11,8 @@
 namespace stepscope::storage {
 namespace {
 
-Result<RunRow> find(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(const std::vector<RunRow> runs, listRuns(project));
+Result<RunRow> find(const Project& project, std::int64_t run, const Standing& standing) {
+  SS_STORE_ASSIGN(const std::vector<RunRow> runs, listRuns(project, standing));
   std::string there;
   for (const RunRow& row : runs) {
     if (row.id == run) return row;
@@ -185,17 +185,22 @@ Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std
 }
 
 Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, const Project& projectB, std::int64_t runB,
-                                  const Tolerance& tolerance) {
+                                  const Tolerance& tolerance, const Standing& live) {
   RunComparison out;
-  SS_STORE_ASSIGN(out.a, find(projectA, runA));
-  SS_STORE_ASSIGN(out.b, find(projectB, runB));
+  const bool own = &projectA == &projectB;
+  SS_STORE_ASSIGN(out.a, find(projectA, runA, live));
+  SS_STORE_ASSIGN(out.b, find(projectB, runB, own ? live : Standing()));
   SS_STORE_ASSIGN(const std::vector<OptionRow> optionsA, readOptions(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<OptionRow> optionsB, readOptions(projectB, runB));
   out.options = compareOptions(out.a, out.b, optionsA, optionsB);
   out.threads = threadsText(out.a, out.b, optionsA, optionsB);
   SS_STORE_ASSIGN(std::vector<StepRow> executedA, readSteps(projectA, runA, true));
   SS_STORE_ASSIGN(std::vector<StepRow> executedB, readSteps(projectB, runB, true));
-  const std::vector<StepRow> stepsA = asLastExecuted(executedA), stepsB = asLastExecuted(executedB);
+  const auto before = [&live](bool mine, std::int64_t run) {
+    return mine && run == live.run ? live.before : Standing().before;
+  };
+  const std::vector<StepRow> stepsA = standing(executedA, before(true, runA));
+  const std::vector<StepRow> stepsB = standing(executedB, before(own, runB));
   SS_STORE_ASSIGN(out.steps, compareSteps(projectA, runA, stepsA, projectB, runB, stepsB, tolerance));
   SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesA, readPhases(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesB, readPhases(projectB, runB));

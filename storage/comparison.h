@@ -55,11 +55,11 @@ struct RunComparison {
   std::vector<MemoryDifference> memory;
 };
 
-// Runs of one project. Error: no such run.
+// Runs of one project, of which steps count that stand; their times are those of every execution. Error: no such run.
 Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB,
                                   const Tolerance& tolerance = {});
-// Runs of two projects.
+// Runs of two projects; `live` is of the first.
 Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, const Project& projectB, std::int64_t runB,
-                                  const Tolerance& tolerance = {});
+                                  const Tolerance& tolerance = {}, const Standing& live = {});
 
 }  // namespace stepscope::storage

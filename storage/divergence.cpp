@@ -41,6 +41,11 @@ Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& p
   return out;
 }
 
+// What lies behind the step after the last that stands was taken back with its step.
+void dropTakenBack(std::map<std::int64_t, StatisticsOfStep>& statistics, const std::vector<StepRow>& steps) {
+  if (!steps.empty()) statistics.erase(statistics.upper_bound(steps.back().step + 1), statistics.end());
+}
+
 // By micro step, where not every step was measured: of those that recorded their gradients.
 Result<std::map<std::int64_t, double>> readNorms(const Project& project, std::int64_t run,
                                                  const std::vector<StepRow>& steps) {
@@ -152,8 +157,10 @@ Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std:
   std::map<std::int64_t, std::pair<const StepRow*, const StepRow*>> steps;
   for (const StepRow& s : stepsA) steps[s.step].first = &s;
   for (const StepRow& s : stepsB) steps[s.step].second = &s;
-  SS_STORE_ASSIGN(const auto statisticsA, readStatistics(a, runA));
-  SS_STORE_ASSIGN(const auto statisticsB, readStatistics(b, runB));
+  SS_STORE_ASSIGN(auto statisticsA, readStatistics(a, runA));
+  SS_STORE_ASSIGN(auto statisticsB, readStatistics(b, runB));
+  dropTakenBack(statisticsA, stepsA);
+  dropTakenBack(statisticsB, stepsB);
   SS_STORE_ASSIGN(const auto normsA, readNorms(a, runA, stepsA));
   SS_STORE_ASSIGN(const auto normsB, readNorms(b, runB, stepsB));
   const auto norm = [](const StepRow& row, const std::map<std::int64_t, double>& norms) {

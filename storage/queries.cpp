@@ -14,13 +14,20 @@
 namespace stepscope::storage {
 namespace {
 
-constexpr const char* kRunColumns =
-    "SELECT id, name, model_path, command_line, device, precision, optimizer, loss_name, weights, status, message, threads, "
-    "seed, "
-    "started_at, ended_at, (SELECT count(*) FROM steps WHERE run = runs.id), (SELECT total(ns) FROM steps WHERE run = "
-    "runs.id), "
-    "(SELECT loss FROM steps WHERE run = runs.id AND loss IS NOT NULL ORDER BY id LIMIT 1), "
-    "(SELECT loss FROM steps WHERE run = runs.id AND loss IS NOT NULL ORDER BY id DESC LIMIT 1) FROM runs ";
+// Number of the step that run {} executed last: what has a larger one was taken back by a rewind.
+constexpr const char* kNewestOf = "(SELECT step FROM steps WHERE id = (SELECT max(id) FROM steps WHERE run = {}))";
+
+std::string runColumns(const Standing& standing) {
+  const std::string stands = fmt::format("FROM steps WHERE run = runs.id AND step <= {} AND (runs.id != {} OR step < {})",
+                                         fmt::format(fmt::runtime(kNewestOf), "runs.id"), standing.run, standing.before);
+  return fmt::format(
+      "SELECT id, name, model_path, command_line, device, precision, optimizer, loss_name, weights, status, message, "
+      "threads, seed, started_at, ended_at, (SELECT count(DISTINCT step) {0}), "
+      "(SELECT total(ns) FROM steps WHERE run = runs.id), (SELECT count(*) FROM steps WHERE run = runs.id), "
+      "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step, id DESC LIMIT 1), "
+      "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step DESC, id DESC LIMIT 1) FROM runs ",
+      stands);
+}
 
 RunRow runRow(const Statement& row) {
   RunRow r;
@@ -35,8 +42,9 @@ RunRow runRow(const Statement& row) {
   if (!row.isNull(14)) r.endedAt = row.integer(14);
   r.steps = row.integer(15);
   r.totalStepNs = static_cast<std::int64_t>(std::clamp(row.real(16), 0.0, static_cast<double>(kLargest)));
-  r.firstLoss = row.optionalReal(17);
-  r.lastLoss = row.optionalReal(18);
+  r.takenBack = row.integer(17) - r.steps;
+  r.firstLoss = row.optionalReal(18);
+  r.lastLoss = row.optionalReal(19);
   return r;
 }
 
@@ -54,9 +62,10 @@ Result<std::vector<T>> readAll(const Project& project, std::string_view sql, Rea
 }
 
 template <typename... Values>
-Result<std::vector<RunRow>> readRuns(const Project& project, std::string_view which, const Values&... values) {
+Result<std::vector<RunRow>> readRuns(const Project& project, const Standing& standing, std::string_view which,
+                                     const Values&... values) {
   SS_STORE_ASSIGN(std::vector<RunRow> runs,
-                  readAll<RunRow>(project, fmt::format("{} {}", kRunColumns, which), runRow, values...));
+                  readAll<RunRow>(project, fmt::format("{} {}", runColumns(standing), which), runRow, values...));
   // A writer that was killed could not say so, and a reader may not: the next writer does.
   if (!project.writable() && !WriterLock::isHeld(project.path()))
     for (RunRow& run : runs)
@@ -94,10 +103,17 @@ Result<Message> readMessage(Statement& row, const std::string& what) {
 
 }  // namespace
 
-Result<std::vector<RunRow>> listRuns(const Project& project) { return readRuns(project, "ORDER BY id"); }
+std::string standingSteps() {
+  return fmt::format("(SELECT max(id) FROM steps WHERE run = ?1 AND step <= {} GROUP BY step)",
+                     fmt::format(fmt::runtime(kNewestOf), "?1"));
+}
+
+Result<std::vector<RunRow>> listRuns(const Project& project, const Standing& standing) {
+  return readRuns(project, standing, "ORDER BY id");
+}
 
 Result<RunRow> readRun(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(std::vector<RunRow> rows, readRuns(project, "WHERE id = ?", run));
+  SS_STORE_ASSIGN(std::vector<RunRow> rows, readRuns(project, {}, "WHERE id = ?", run));
   if (rows.empty())
     return fail(
         ErrorCode::kNotFound,
@@ -231,7 +247,7 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 namespace {
 
 // Those of run ?1 that `which` leaves.
-std::string selectSteps(const Project& project, const char* which) {
+std::string selectSteps(const Project& project, std::string_view which) {
   return fmt::format(
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
       "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1), {} "
@@ -269,8 +285,7 @@ StepRow stepOf(const Statement& row) {
 }  // namespace
 
 Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit) {
-  const char* which =
-      all ? "ORDER BY id" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step) ORDER BY step";
+  const std::string which = all ? "ORDER BY id" : fmt::format("AND id IN {} ORDER BY step", standingSteps());
   SS_STORE_ASSIGN(Statement rows, project.connection().prepare(selectSteps(project, which)));
   rows.bind(run);
   while (rows.next()) visit(stepOf(rows));
@@ -293,12 +308,16 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
   return steps;
 }
 
-std::vector<StepRow> asLastExecuted(const std::vector<StepRow>& all) {
+std::vector<StepRow> standing(const std::vector<StepRow>& all, std::int64_t before) {
   std::map<std::int64_t, const StepRow*> newest;
+  const StepRow* last = nullptr;
   for (const StepRow& step : all) {
     const StepRow*& found = newest[step.step];
     if (!found || found->id < step.id) found = &step;
+    if (!last || last->id < step.id) last = &step;
   }
+  if (last) newest.erase(newest.upper_bound(last->step), newest.end());
+  newest.erase(newest.lower_bound(before), newest.end());
   std::vector<StepRow> steps;
   steps.reserve(newest.size());
   for (const auto& [number, step] : newest) steps.push_back(*step);

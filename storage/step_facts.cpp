@@ -5,6 +5,7 @@
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
+#include "storage/queries.h"
 #include "storage/sqlite.h"
 
 namespace stepscope::storage {
@@ -13,9 +14,7 @@ namespace {
 constexpr int kFirstVersion = 3, kDecisionVersion = 10;
 constexpr std::size_t kMostBins = 4096, kMostDims = 64;
 
-// Row ids of the steps of run ?1 as last executed; the one row ?1 of `steps`.
-constexpr const char* kLastExecuted = "(SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)";
-constexpr const char* kOneRow = "(?1)";
+constexpr const char* kOneRow = "(?1)";  // of `steps`
 
 std::int32_t id32(const Statement& row, int column) { return static_cast<std::int32_t>(row.integer(column)); }
 
@@ -50,8 +49,9 @@ std::vector<std::int64_t> numbersOf(const std::string& text, std::size_t most) {
 }
 
 // The readers of the header, of the rows `which` with ?1 = `key`.
-Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> densitiesOf(const Project& project, const char* which,
-                                                                                std::int64_t key, std::int64_t most) {
+Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> densitiesOf(const Project& project,
+                                                                                const std::string& which, std::int64_t key,
+                                                                                std::int64_t most) {
   std::map<std::int64_t, std::vector<snapshot::InputDensity>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
@@ -77,7 +77,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> densitiesOf(
   return out;
 }
 
-Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> batchesOf(const Project& project, const char* which,
+Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> batchesOf(const Project& project, const std::string& which,
                                                                             std::int64_t key, std::int64_t most,
                                                                             std::int64_t contentBytes) {
   std::map<std::int64_t, std::vector<snapshot::TensorData>> out;
@@ -113,8 +113,8 @@ Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> batchesOf(cons
   return out;
 }
 
-Result<std::map<std::int64_t, snapshot::RowLosses>> rowLossesOf(const Project& project, const char* which, std::int64_t key,
-                                                                std::int64_t most) {
+Result<std::map<std::int64_t, snapshot::RowLosses>> rowLossesOf(const Project& project, const std::string& which,
+                                                                std::int64_t key, std::int64_t most) {
   std::map<std::int64_t, snapshot::RowLosses> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
@@ -154,17 +154,17 @@ void moveTo(auto& out, auto& found) {
 
 Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
                                                                                   std::int64_t most) {
-  return densitiesOf(project, kLastExecuted, run, most);
+  return densitiesOf(project, standingSteps(), run, most);
 }
 
 Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
                                                                               std::int64_t most, std::int64_t contentBytes) {
-  return batchesOf(project, kLastExecuted, run, most, contentBytes);
+  return batchesOf(project, standingSteps(), run, most, contentBytes);
 }
 
 Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
                                                                   std::int64_t most) {
-  return rowLossesOf(project, kLastExecuted, run, most);
+  return rowLossesOf(project, standingSteps(), run, most);
 }
 
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,

@@ -77,6 +77,7 @@ RunEntry runEntry(const storage::RunRow& r) {
   e.optimizer = text(r.optimizer);
   e.startedAt = r.startedAt;
   e.steps = r.steps;
+  e.takenBack = r.takenBack;
   e.totalNs = r.totalStepNs;
   e.hasLoss = r.firstLoss && r.lastLoss;
   e.firstLoss = r.firstLoss.value_or(0);
@@ -84,14 +85,25 @@ RunEntry runEntry(const storage::RunRow& r) {
   return e;
 }
 
-storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request) {
+storage::Result<storage::Standing> standingOf(const storage::Project& project, std::optional<std::int64_t> liveBefore) {
+  storage::Standing live;
+  if (!liveBefore) return live;
+  SS_STORE_ASSIGN(live.run, storage::newestRun(project));
+  live.before = *liveBefore;
+  return live;
+}
+
+storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request,
+                                               std::optional<std::int64_t> liveBefore) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   std::optional<storage::Project> other;
   if (!request.otherProject.isEmpty()) {
     SS_STORE_ASSIGN(other, storage::Project::openReadOnly(request.otherProject.toStdString()));
   }
   const storage::Project& projectB = other ? *other : project;
-  SS_STORE_ASSIGN(const auto c, storage::compareRuns(project, request.a, projectB, request.b, {request.rtol, request.atol}));
+  SS_STORE_ASSIGN(const storage::Standing live, standingOf(project, liveBefore));
+  SS_STORE_ASSIGN(const auto c,
+                  storage::compareRuns(project, request.a, projectB, request.b, {request.rtol, request.atol}, live));
   ReadComparison read;
   QStringList notes{text(c.threads), text(c.warmUp)};
   notes.removeAll(QString());

@@ -3,6 +3,8 @@
 // read-only and treated as hostile.
 #pragma once
 
+#include <optional>
+
 #include "storage/error.h"
 #include "storage/queries.h"
 #include "storage/timing.h"
@@ -20,7 +22,11 @@ struct ReadComparison {
   QString notes;      // what keeps their numbers apart, a line each; empty: nothing
   bool alike = true;  // their times of instructions may be set against each other
 };
-storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request);
+storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request,
+                                               std::optional<std::int64_t> liveBefore = {});
+
+// Of the newest run of the project, which is recorded now, only steps below `liveBefore` stand.
+storage::Result<storage::Standing> standingOf(const storage::Project& project, std::optional<std::int64_t> liveBefore);
 
 // The newest build of the run last, before it those of the same model and kind (first builds, or rebuilds after a toggle).
 // Run 0 is the newest.

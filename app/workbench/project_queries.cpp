@@ -73,13 +73,20 @@ void ProjectQueries::setProject(const QString& path) {
   store_.project().setStartupHistory({});
 }
 
+// A rewind is not in the file before the next step is. At full speed the steps are ahead of the position.
+std::optional<std::int64_t> ProjectQueries::liveBefore() const {
+  if (store_.readOnly() || !store_.plan()) return {};
+  const auto& steps = store_.steps();
+  return std::max(store_.position().step(), steps.empty() ? 0 : steps.back()->step() + 1);
+}
+
 void ProjectQueries::compare(const CompareRequest& request) {
   store_.project().setCompareRequest(request);
   if (!request.complete()) return;
   const int number = ++*comparisons_;
-  threads_.read([this, request, number, newest = comparisons_](const QString& path) {
+  threads_.read([this, request, number, newest = comparisons_, live = liveBefore()](const QString& path) {
     if (number != *newest) return;
-    auto found = readComparison(path, request);
+    auto found = readComparison(path, request, live);
     QString error = found ? QString() : format::visible(found.error().message);
     const QString notes = found ? found->notes : QString();
     const bool alike = !found || found->alike;
@@ -113,10 +120,10 @@ void ProjectQueries::refreshStartupHistory() {
 }
 
 void ProjectQueries::refreshRuns() {
-  threads_.read([this](const QString& path) {
+  threads_.read([this, live = liveBefore()](const QString& path) {
     if (path.isEmpty()) return;
     std::map<std::int64_t, RunStepTimes> times;
-    auto runs = readRuns(path, &times);
+    auto runs = readRuns(path, &times, live);
     if (!runs) return;
     threads_.back([this, runs = std::move(*runs), times = std::move(times)] {
       RunTimes::of(store_.project()).set(times);

@@ -6,6 +6,7 @@
 #include <QObject>
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "app/workbench/project_threads.h"
 #include "views/common/snapshot_store.h"
@@ -47,6 +48,7 @@ class ProjectQueries : public QObject {
  private:
   void planIsAnother();
   void stepsMore();
+  std::optional<std::int64_t> liveBefore() const;  // number of the step after those of the live run that stand
 
   SnapshotStore& store_;
   ProjectThreads& threads_;

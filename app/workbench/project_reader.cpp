@@ -99,9 +99,11 @@ void showValues(const ProjectContents& contents, SnapshotStore& store) {
 
 }  // namespace
 
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times) {
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times,
+                                                std::optional<std::int64_t> liveBefore) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
-  SS_STORE_ASSIGN(const auto rows, storage::listRuns(project));
+  SS_STORE_ASSIGN(const storage::Standing live, standingOf(project, liveBefore));
+  SS_STORE_ASSIGN(const auto rows, storage::listRuns(project, live));
   if (times) *times = timesOfRuns(project);
   return entries(project, rows);
 }

@@ -5,6 +5,7 @@
 #include <QString>
 #include <QStringList>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "storage/error.h"
@@ -45,7 +46,9 @@ struct ProjectContents {
 // Run 0 is the newest. Parts that the run does not have stay empty.
 storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run);
 storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage);
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times = nullptr);
+// `liveBefore`: as standingOf() takes it.
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times = nullptr,
+                                                std::optional<std::int64_t> liveBefore = {});
 
 // Puts it into the store, read-only. GUI thread.
 void show(const ProjectContents& contents, SnapshotStore& store);

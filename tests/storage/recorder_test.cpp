@@ -9,6 +9,7 @@
 #include <limits>
 #include <thread>
 
+#include "storage/comparison.h"
 #include "storage/queries.h"
 #include "storage/sqlite.h"
 #include "storage/timing.h"
@@ -231,6 +232,40 @@ TEST(Recorder, StepThatRunsAgainIsShownAsLastExecuted) {
   EXPECT_EQ(readSteps(project, run, true)->size(), 2u);
   ASSERT_EQ(readSteps(project, run)->size(), 1u);
   EXPECT_EQ(readSteps(project, run)->at(0).loss, 2.0);
+}
+
+// Eight steps, a rewind to step 3, two more: five stand. A rewind that nothing followed yet is told by who made it.
+TEST(Recorder, StepsThatARewindTookBackDoNotStand) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun({});
+  double loss = 100;
+  for (const int number : {0, 1, 2, 3, 4, 5, 6, 7, 3, 4}) {
+    snapshot::StepRecord step;
+    step.set_step(number);
+    step.set_has_loss(true);
+    step.set_loss(--loss);
+    recorder->step(step);
+  }
+  ASSERT_TRUE(recorder->flush());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  const auto steps = readSteps(project, run).value();
+  std::vector<double> losses;
+  for (const StepRow& step : steps) losses.push_back(*step.loss);
+  EXPECT_EQ(losses, (std::vector<double>{99, 98, 97, 91, 90}));
+  EXPECT_EQ(standing(readSteps(project, run, true).value()).size(), 5u);
+  const RunRow row = listRuns(project)->front();
+  EXPECT_EQ(row.steps, 5);
+  EXPECT_EQ(row.takenBack, 5);
+  EXPECT_EQ(row.firstLoss, 99);
+  EXPECT_EQ(row.lastLoss, 90);
+  const Standing live{run, 2};
+  EXPECT_EQ(listRuns(project, live)->front().steps, 2);
+  EXPECT_EQ(listRuns(project, live)->front().lastLoss, 98);
+  const auto compared = compareRuns(project, run, project, run, {}, live);
+  ASSERT_TRUE(compared);
+  EXPECT_EQ(compared->steps.both, 2);
+  EXPECT_EQ(compared->a.steps, 2);
 }
 
 TEST(Recorder, CommitsByItselfWithinAQuarterOfASecondOrSo) {
@@ -480,7 +515,7 @@ TEST(Recorder, CallsFromManyThreadsAllArrive) {
     });
   for (std::thread& thread : threads) thread.join();
   ASSERT_TRUE(recorder->close());
-  EXPECT_EQ(readSteps(Project::openReadOnly(folder / "a.stepscope").value(), run)->size(), 400u);
+  EXPECT_EQ(readSteps(Project::openReadOnly(folder / "a.stepscope").value(), run, true)->size(), 400u);
 }
 
 std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }

@@ -4,7 +4,14 @@
 #include <QStringList>
 #include <set>
 
+#include "views/common/format.h"
+
 namespace stepscope {
+
+QString takenBackText(const RunEntry& run) {
+  return run.takenBack > 0 ? QStringLiteral("%1 more were run and taken back by a rewind").arg(format::count(run.takenBack))
+                           : QString();
+}
 
 std::vector<QString> differences(const std::vector<RunEntry>& runs) {
   std::set<QString> names;

@@ -27,10 +27,10 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
             9},
            {QStringLiteral("Loss"), QStringLiteral("First and last recorded loss"), true, 9},
            {QStringLiteral("Started"), QStringLiteral("Local time"), false, 9},
-           {QStringLiteral("Steps"), QStringLiteral("Recorded micro steps"), true, 4},
+           {QStringLiteral("Steps"), QStringLiteral("Recorded micro steps, without those that a rewind took back"), true, 4},
            {QStringLiteral("n"),
-            QStringLiteral("Steps that the times beside count: all but warm-up, the first step of each plan, and those that "
-                           "somebody stopped in"),
+            QStringLiteral("Steps that the times beside count: all that ran, those that a rewind took back too, but for "
+                           "warm-up, the first step of each plan, and those that somebody stopped in"),
             true, 4},
            {QStringLiteral("Median"), QStringLiteral("Half of those steps were faster, wall-clock time"), true, 6},
            {QStringLiteral("p95"), QStringLiteral("95 of 100 steps were faster"), true, 6},
@@ -95,7 +95,7 @@ void RunsView::refill() {
                   run.lastLoss},
                  {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
                   started.toString(Qt::ISODateWithMs)},
-                 {format::count(run.steps), QVariant::fromValue<qint64>(run.steps)},
+                 {format::count(run.steps), QVariant::fromValue<qint64>(run.steps), takenBackText(run)},
                  {step.n > 0 ? format::count(step.n) : QString(), QVariant::fromValue<qint64>(step.n)},
                  time(step.median),
                  time(step.p95),
