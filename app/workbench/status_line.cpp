@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "app/workbench/session/script_place.h"
 #include "views/common/counted_steps.h"
@@ -136,9 +137,16 @@ void StatusLine::setRestoring(bool restoring) {
 
 void StatusLine::setProgress(const QString& what, qint64 done, qint64 total) {
   if (what != u"instruction") return;
+  runs_ = stepOfRun();
   done_ = done;
   total_ = total;
   refresh();
+}
+
+// The position comes with the answer to many steps, the steps as they end.
+std::int64_t StatusLine::stepOfRun() const {
+  const snapshot::Position& p = store_.position();
+  return p.in_step() || store_.steps().empty() ? p.step() : std::max(p.step(), store_.steps().back()->step() + 1);
 }
 
 void StatusLine::refresh() {
@@ -160,22 +168,19 @@ void StatusLine::refresh() {
     where_->setText({});
     phase_->setText({});
   } else if (running) {
-    // The position comes with the answer to many steps, the steps as they end.
-    const std::int64_t step = p.in_step() || !last ? p.step() : std::max(p.step(), last->step() + 1);
+    const std::int64_t step = stepOfRun();
     QString text = strong(fullSpeed_ ? QStringLiteral("Full speed,") : QStringLiteral("Running")) +
                    (goal_ > 0 ? QStringLiteral(" step %1 of %2").arg(format::count(step), format::count(goal_))
                               : QStringLiteral(" step %1").arg(format::count(step)));
+    // What was told of a step that ended says nothing of the next one.
+    if (std::exchange(runs_, step) != step) done_ = total_ = 0;
     // Of a step that takes long the worker tells how far it is.
-    if (p.in_step())
-      text += QStringLiteral(" · instruction %1 of %2").arg(format::count(p.instruction()), format::count(plan->size()));
-    else if (done_ < total_)
-      text += QStringLiteral(" · instruction %1 of %2").arg(format::count(done_), format::count(total_));
+    const qint64 at = p.in_step() ? p.instruction() : done_, all = p.in_step() ? plan->size() : total_;
+    if (at < all || p.in_step())
+      text += QStringLiteral(" · instruction %1 of %2").arg(format::count(at), format::count(all));
     where_->setText(text);
-    if (p.in_step()) {
-      const snapshot::Instruction* next = plan->instruction(p.instruction());
-      phase_->setText(QStringLiteral("Phase ") +
-                      strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
-    }
+    const snapshot::Instruction* next = at < all ? plan->instruction(static_cast<int>(at)) : nullptr;
+    phase_->setText(next ? QStringLiteral("Phase ") + strong(names::phase(next->phase()).toLower()) : QString());
   } else if (atPlace(p) && !dead) {
     where_->setText(
         strong(busy ? QStringLiteral("Running") : QStringLiteral("Paused")) + QStringLiteral(" at ") +
@@ -281,10 +286,11 @@ void StatusLine::refresh() {
   layout()->activate();
 }
 
-// An empty label would still have its gaps.
+// An empty label would still have its gaps; one that is filled now and then during a run keeps its place.
 void StatusLine::hideEmpty() {
+  const bool running = Running::of(store_).on();
   for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_, device_, worker_, recorder_})
-    label->setHidden(label->text().isEmpty());
+    label->setHidden(label->text().isEmpty() && !(running && label->minimumWidth() > 0));
 }
 
 void StatusLine::paintEvent(QPaintEvent*) {

@@ -39,6 +39,7 @@ class StatusLine : public QWidget {
  private:
   void refresh();
   void hideEmpty();
+  std::int64_t stepOfRun() const;  // the one that runs now
 
   const SnapshotStore& store_;
   const SelectionModel& selection_;
@@ -47,7 +48,8 @@ class StatusLine : public QWidget {
   QTimer noteTimer_;
   std::int64_t goal_ = 0;
   bool fullSpeed_ = false, restoring_ = false;
-  qint64 done_ = 0, total_ = 0;
+  qint64 done_ = 0, total_ = 0;  // of step runs_
+  std::int64_t runs_ = -1;
 };
 
 }  // namespace stepscope

@@ -64,6 +64,32 @@ class SaidTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // A run that begins at the end of a step leaves the phase it was paused in.
+  void aRunSaysNoPhaseThatIsOver() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    const auto* phase = w->findChild<QLabel*>(QStringLiteral("status_phase"));
+    w.loop().act([&] { w->session().runTo(w->store().plan()->size()); });
+    QVERIFY(w.settled());
+    QVERIFY2(phase->text().contains(QStringLiteral("end of step")), qPrintable(phase->text()));
+    const std::int64_t before = w->store().position().step();
+    bool over = false;
+    const auto look = QObject::connect(&w->store(), &SnapshotStore::stepsChanged, &w->store(), [&] {
+      QMetaObject::invokeMethod(
+          phase->window(),
+          [&] { over = over || (w->session().running() && phase->text().contains(QStringLiteral("end of step"))); },
+          Qt::QueuedConnection);
+    });
+    w.loop().act([&] { w->actions()[QStringLiteral("run")]->trigger(); });
+    QVERIFY(w.loop().wait([&] { return w->store().series().size() >= static_cast<std::size_t>(before) + 4; }));
+    QVERIFY(w->session().running());
+    QVERIFY2(!phase->text().contains(QStringLiteral("end of step")), qPrintable(phase->text()));
+    QObject::disconnect(look);
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QVERIFY(!over);
+  }
+
   void aMistakeInAQueryIsSaid() {
     WindowDriver w({1600, 1000});
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
