@@ -158,6 +158,15 @@ void beforeAModel() {
   }
 }
 
+// Another set-up of a model that is at work: its panel takes the room of the views.
+void setUpAgain() {
+  if (!wants(QStringLiteral("again"))) return;
+  WindowDriver w(screen);
+  check(atWork(w), "again", w);
+  w.act("configure");
+  save(w, *w, QStringLiteral("again-set-up"));
+}
+
 // An element that is typed over, and a number that its type cannot hold.
 void editing() {
   if (!wants(QStringLiteral("edit"))) return;
@@ -445,6 +454,7 @@ int main(int argc, char** argv) {
     if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();
+    setUpAgain();
     editing();
     empty();
     broken();

@@ -12,7 +12,9 @@
 
 namespace stepscope {
 namespace {
-const QString kLabelWidth = QStringLiteral("\u0001labels\u0001");
+const QString kLabelWidth = QStringLiteral("\u0001labels\u0001"), kValue = QStringLiteral("\u0001value\u0001"),
+              kBeside = QStringLiteral("\u0001beside\u0001");
+constexpr double kValueUnits = 13;  // beside its label a value that has less is broken within its words
 
 QString harmless(const QString& plain) {
   static const QRegularExpression kUnit(
@@ -79,8 +81,15 @@ void Details::fit() {
   setFixedHeight(qRound(document()->size().height()) + 2);
 }
 
+int Details::labelWidth() const { return qRound(labels_ + 0.7 * Metrics::current().unit); }
+
+bool Details::narrow() const {
+  return viewport()->width() < labelWidth() + kValueUnits * Metrics::current().unit + 2 * document()->documentMargin();
+}
+
 void Details::resizeEvent(QResizeEvent* event) {
   QTextBrowser::resizeEvent(event);
+  if (narrow() != stacked_ && !html_.isEmpty() && !inTable_) return showPage();
   fit();
 }
 
@@ -91,7 +100,7 @@ void Details::begin(double labels) {
   labels_ = labels * Metrics::current().unit;
   html_ = QStringLiteral(
               "<style>a { color: %1; text-decoration: none; } td { padding: 2px 8px 2px 0; } td.l { color: %2; white-space: "
-              "nowrap; } "
+              "nowrap; } td.v { padding-left: 12px; padding-bottom: 4px; } "
               "h3 { font-size: large; font-weight: 600; margin: 0 0 6px 0; } p { margin: 4px 0; }</style>")
               .arg(t.accent.name(), t.muted.name());
 }
@@ -116,7 +125,7 @@ void Details::row(const QString& label, const QString& html) {
   if (!inTable_) html_ += QStringLiteral("<table cellspacing='0' width='100%'>");
   inTable_ = true;
   labels_ = std::max(labels_, QFontMetricsF(font()).horizontalAdvance(label));
-  html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td>").arg(kLabelWidth, label.toHtmlEscaped()) + html +
+  html_ += QStringLiteral("<tr><td class='l'%1>%2").arg(kBeside, label.toHtmlEscaped()) + kValue + html +
            QStringLiteral("</td></tr>");
 }
 
@@ -147,13 +156,16 @@ void Details::amounts(const std::vector<Amount>& rows) {
 
 void Details::end() {
   closeTable();
-  html_.replace(kLabelWidth, QString::number(qRound(labels_ + 0.7 * Metrics::current().unit)));
+  html_.replace(kLabelWidth, QString::number(labelWidth()));
   showPage();
 }
 
 void Details::showPage() {
   const int place = verticalScrollBar()->value();
-  setHtml(html_);
+  stacked_ = narrow();
+  QString page = html_;
+  page.replace(kBeside, stacked_ ? QString() : QStringLiteral(" width='%1'").arg(labelWidth()));
+  setHtml(page.replace(kValue, stacked_ ? QStringLiteral("</td></tr><tr><td class='v'>") : QStringLiteral("</td><td>")));
   verticalScrollBar()->setValue(place);
   fit();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A page of "label: value" lines with links into the selection. Text that came from files goes through text() or link().
+// A page of "label: value" lines with links into the selection, the value below its label where the page is narrow. Text
+// that came from files goes through text() or link().
 #pragma once
 
 #include <QTextBrowser>
@@ -58,12 +59,15 @@ class Details : public QTextBrowser {
   void closeTable();
   void fit();
   void showPage();
+  bool narrow() const;
+  int labelWidth() const;
 
   bool fit_ = false;
   QString html_;                 // with a placeholder for the width of the labels, which the longest of the page decides
   Theme theme_ = Theme::kLight;  // that the page is written in
   double labels_ = 0;
   bool inTable_ = false;
+  bool stacked_ = false;  // values stand below their labels
 };
 
 }  // namespace stepscope

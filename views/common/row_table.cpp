@@ -75,6 +75,13 @@ class BarDelegate : public QStyledItemDelegate {
   }
 };
 
+bool isNumber(const QModelIndex& at) {
+  if (at.data(RowTableModel::kSortRole).typeId() != QMetaType::QString) return true;
+  bool number = false;
+  at.data().toString().toDouble(&number);
+  return number;
+}
+
 // Its line runs on where no column is.
 class LinedHeader : public QHeaderView {
  public:
@@ -222,7 +229,20 @@ int RowTableView::titleWidth(int column) const {
          2 * Metrics::current().unit;
 }
 
-int RowTableView::wantedWidth(int column) const {
+int RowTableView::leastWidth(int column) const {
+  const TableColumn& c = columns_[static_cast<std::size_t>(column)];
+  if (c.number && !c.texts) return wantedWidth(column);
+  const int text = std::min(wantedWidth(column), c.width * Metrics::current().unit);
+  return std::max({text, titleWidth(column), wantedWidth(column, Of::kNumbers)});
+}
+
+int RowTableView::leastWidth() const {
+  int sum = 0;
+  for (int i = 0; i < static_cast<int>(columns_.size()); ++i) sum += isColumnHidden(i) ? 0 : leastWidth(i);
+  return sum;
+}
+
+int RowTableView::wantedWidth(int column, Of cells) const {
   const Metrics m = Metrics::current();
   constexpr int kSamples = 120;
   const int rows = model()->rowCount(), step = std::max(1, rows / kSamples);
@@ -231,6 +251,7 @@ int RowTableView::wantedWidth(int column) const {
   int text = 0;
   for (int r = 0; r < rows; r += step) {
     const QModelIndex at = model()->index(r, column);
+    if (cells == Of::kNumbers && !isNumber(at)) continue;
     const int tick =
         at.data(Qt::CheckStateRole).isValid() ? style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
     const int mark = tick + (at.data(Qt::DecorationRole).isValid() ? m.unit + 4 : 0);
@@ -248,16 +269,13 @@ void RowTableView::fitColumns() {
   const std::size_t count = columns_.size();
   std::vector<int> want, width;
   for (std::size_t i = 0; i < count; ++i) {
-    const TableColumn& c = columns_[i];
     if (isColumnHidden(static_cast<int>(i))) {
       want.push_back(0);
       width.push_back(0);
       continue;
     }
     want.push_back(wantedWidth(static_cast<int>(i)));
-    width.push_back(
-        c.number ? want.back()
-                 : std::min(want.back(), std::max(titleWidth(static_cast<int>(i)), c.width * Metrics::current().unit)));
+    width.push_back(std::min(want.back(), leastWidth(static_cast<int>(i))));
   }
   // As many columns as fit whole share the place. What is left goes to shortened texts, to each the same until it has
   // enough.
@@ -299,7 +317,11 @@ void RowTableView::fitColumns() {
     for (std::size_t i = 0; i < count; ++i)
       if (width[i] > 0 && !columns_[i].number && (longest == count || columns_[i].width > columns_[longest].width))
         longest = i;
-    if (longest < count) width[longest] += rest;
+    const auto mixed = std::count_if(columns_.begin(), columns_.end(), [](const TableColumn& c) { return c.texts; });
+    if (mixed > 0)
+      for (std::size_t i = 0; i < count; ++i) width[i] += columns_[i].texts ? rest / static_cast<int>(mixed) : 0;
+    else if (longest < count)
+      width[longest] += rest;
   }
   for (std::size_t i = whole; i < count; ++i) width[i] = want[i];
   for (std::size_t i = 0; i < count; ++i)
@@ -318,7 +340,10 @@ void RowTableView::paintEvent(QPaintEvent* event) {
   QPainter painter(viewport());
   painter.setPen(Tokens::current().muted);
   const int margin = 2 * Metrics::current().unit;
-  painter.drawText(viewport()->rect().adjusted(margin, 0, -margin, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
+  const QRect room = viewport()->rect().adjusted(margin, 0, -margin, 0);
+  // Where it has no room whole, it is read from its beginning.
+  const bool whole = fontMetrics().boundingRect(room, Qt::AlignCenter | Qt::TextWordWrap, empty_).height() <= room.height();
+  painter.drawText(room, (whole ? Qt::AlignCenter : Qt::AlignHCenter | Qt::AlignTop) | Qt::TextWordWrap, empty_);
 }
 
 QString RowTableView::chosenAsText() const {

@@ -45,6 +45,7 @@ struct TableColumn {
   QString tip;          // defines the quantity and its unit
   bool number = false;  // right aligned
   int width = 8;        // in units of the font height, for a text that has to share its place; see RowTableView
+  bool texts = false;   // of numbers: cells that sort by their text are texts, which share their place as others do
 };
 
 class RowTableModel : public QAbstractTableModel {
@@ -71,8 +72,9 @@ class RowTableModel : public QAbstractTableModel {
 
 // A table view with our manners: rows of 1.8, elided in the middle, Ctrl+C copies the chosen rows as tab separated text.
 //
-// Columns are as wide as what stands in them; a number is never cut. Where that is too much, texts shrink to their
-// column's width, and columns that do not fit even then lie whole behind the right edge. A column moved by hand stays so.
+// Columns are as wide as what stands in them; a number is never cut, in a column of texts neither. Where that is too much,
+// texts shrink to their column's width, and columns that do not fit even then lie whole behind the right edge. A column
+// moved by hand stays so.
 class RowTableView : public QTableView {
   Q_OBJECT
 
@@ -83,6 +85,8 @@ class RowTableView : public QTableView {
   // Stands in the middle while there are no rows; plain text.
   void setEmptyText(const QString& text);
   QString chosenAsText() const;
+  // Of the columns with every number whole and texts at their narrowest.
+  int leastWidth() const;
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
@@ -91,7 +95,9 @@ class RowTableView : public QTableView {
 
  private:
   void fitColumns();
-  int wantedWidth(int column) const;
+  enum class Of { kAll, kNumbers };
+  int wantedWidth(int column, Of cells = Of::kAll) const;
+  int leastWidth(int column) const;
   int titleWidth(int column) const;
 
   std::vector<TableColumn> columns_;

@@ -18,6 +18,7 @@ namespace stepscope {
 namespace {
 
 constexpr int kRun = Qt::UserRole, kProject = Qt::UserRole + 1;
+constexpr int kNarrowPair = 48;  // units
 
 // `titles`: of the runs, from the first on.
 void addRuns(QComboBox& list, const std::vector<RunEntry>& runs, const QString* titles, const QString& project) {
@@ -51,7 +52,10 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
       other_(new QPushButton(QStringLiteral("Other project…"))),
       a_(new QComboBox),
       b_(new QComboBox),
+      letterA_(new QLabel),
+      letterB_(new QLabel),
       swap_(new QToolButton),
+      pair_(new QGridLayout),
       note_(new QLabel),
       pages_(new ComparePages) {
   const Metrics m = Metrics::current();
@@ -69,15 +73,15 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  auto* pair = new QHBoxLayout;
-  pair->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
-  pair->setSpacing(qRound(0.5 * m.unit));
+  pair_->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
+  pair_->setSpacing(qRound(0.5 * m.unit));
   swap_->setText(QStringLiteral("⇄"));
   swap_->setToolTip(QStringLiteral("Swaps A and B"));
   swap_->setAccessibleName(QStringLiteral("Swap A and B"));
   swap_->setObjectName(QStringLiteral("compare_swap"));
   for (auto [list, letter] : {std::pair(a_, QStringLiteral("A")), std::pair(b_, QStringLiteral("B"))}) {
-    auto* label = new QLabel(letter);
+    QLabel* label = list == a_ ? letterA_ : letterB_;
+    label->setText(letter);
     QFont strong = label->font();
     strong.setWeight(QFont::DemiBold);
     label->setFont(strong);
@@ -87,12 +91,10 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
     list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     list->setMinimumContentsLength(8);
     list->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    pair->addWidget(label);
-    pair->addWidget(list, 1);
-    if (list == a_) pair->addWidget(swap_);
     connect(list, &QComboBox::activated, this, &CompareView::pick);
   }
-  column->addLayout(pair);
+  placePair(false);
+  column->addLayout(pair_);
   note_->setTextFormat(Qt::PlainText);
   note_->setWordWrap(true);
   note_->setProperty("role", "warn");
@@ -149,6 +151,22 @@ QString CompareView::emptyText() const {
 void CompareView::showEvent(QShowEvent* event) {
   View::showEvent(event);
   fillRuns();
+}
+
+// In one line, or B below A: what runs differ in is told in numbers, which are to be read whole.
+void CompareView::placePair(bool stacked) {
+  pair_->addWidget(letterA_, 0, 0);
+  pair_->addWidget(a_, 0, 1);
+  pair_->addWidget(swap_, 0, 2);
+  pair_->addWidget(letterB_, stacked ? 1 : 0, stacked ? 0 : 3);
+  pair_->addWidget(b_, stacked ? 1 : 0, stacked ? 1 : 4);
+  pair_->setColumnStretch(1, 1);
+  pair_->setColumnStretch(4, stacked ? 0 : 1);
+}
+
+void CompareView::resizeEvent(QResizeEvent* event) {
+  View::resizeEvent(event);
+  placePair(width() < kNarrowPair * Metrics::current().unit);
 }
 
 void CompareView::fillRuns() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QComboBox>
+#include <QGridLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QToolButton>
@@ -32,8 +33,10 @@ class CompareView : public View {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
+  void placePair(bool stacked);
   void fillRuns();  // the lists, and the pair when nobody has picked one
   void pick();      // what the lists say
   void ask(const CompareRequest& request);
@@ -43,7 +46,9 @@ class CompareView : public View {
   QToolButton* logarithmic_;
   QPushButton* other_;
   QComboBox *a_, *b_;
+  QLabel *letterA_, *letterB_;
   QToolButton* swap_;
+  QGridLayout* pair_;
   QLabel* note_;  // why times say little, and why bits may differ
   ComparePages* pages_;
   CompareRequest proposed_;  // the pair that the view chose by itself

@@ -2,6 +2,8 @@
 // What both runs were and how they went, beside their losses over each other.
 #pragma once
 
+#include <QSplitter>
+
 #include "views/common/row_table.h"
 #include "views/compare/compare_curves.h"
 
@@ -16,12 +18,17 @@ class CompareRunsPage : public View {
   void fitAll() override { curves_->fit(); }
   void setLogarithmic(bool on) { curves_->setLogarithmic(on); }
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   void showResult();
+  void arrange();
 
   RowTableModel* model_;
   RowTableView* table_;
   CompareCurves* curves_;
+  QSplitter* halves_;
 };
 
 }  // namespace stepscope

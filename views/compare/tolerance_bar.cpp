@@ -10,17 +10,27 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+constexpr int kNarrowBar = 34;  // units: the verdict beside both fields would be a column of words
+}  // namespace
 
 ToleranceBar::ToleranceBar(const ViewContext& context, QWidget* parent)
-    : QWidget(parent), context_(context), rtol_(new QLineEdit), atol_(new QLineEdit), verdict_(new QLabel) {
+    : QWidget(parent),
+      context_(context),
+      rtol_(new QLineEdit),
+      atol_(new QLineEdit),
+      verdict_(new QLabel),
+      line_(new QBoxLayout(QBoxLayout::LeftToRight, this)) {
   const Metrics m = Metrics::current();
-  auto* line = new QHBoxLayout(this);
-  line->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
+  line_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
+  line_->setSpacing(qRound(0.5 * m.unit));
+  auto* line = new QHBoxLayout;
   line->setSpacing(qRound(0.5 * m.unit));
   verdict_->setTextFormat(Qt::PlainText);
   verdict_->setWordWrap(true);
   verdict_->setObjectName(QStringLiteral("compare_verdict"));
-  line->addWidget(verdict_, 1);
+  line_->addWidget(verdict_, 1);
+  line_->addLayout(line);
   for (auto [edit, name, what] : {std::tuple(rtol_, QStringLiteral("rtol"), QStringLiteral("Relative tolerance")),
                                   std::tuple(atol_, QStringLiteral("atol"), QStringLiteral("Absolute tolerance"))}) {
     const QString tip = what + QStringLiteral(": A and B agree when |A − B| ≤ atol + rtol · |B|");
@@ -35,12 +45,18 @@ ToleranceBar::ToleranceBar(const ViewContext& context, QWidget* parent)
     line->addWidget(edit);
     connect(edit, &QLineEdit::editingFinished, this, &ToleranceBar::apply);
   }
+  line->addStretch(0);
   connect(&context_.store.project(), &ProjectFacts::comparisonChanged, this, [this] {
     showTolerance();
     showVerdict();
   });
   showTolerance();
   showVerdict();
+}
+
+void ToleranceBar::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  line_->setDirection(width() < kNarrowBar * Metrics::current().unit ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
 }
 
 void ToleranceBar::showTolerance() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whether the numbers of two runs agree, and how far they may part: one line that belongs to all pages.
+// Whether the numbers of two runs agree, and how far they may part: one line that belongs to all pages, two
+// where it is narrow.
 #pragma once
 
+#include <QBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 
@@ -15,6 +17,9 @@ class ToleranceBar : public QWidget {
  public:
   explicit ToleranceBar(const ViewContext& context, QWidget* parent = nullptr);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   void apply();  // the tolerance as typed
   void showTolerance();
@@ -23,6 +28,7 @@ class ToleranceBar : public QWidget {
   ViewContext context_;
   QLineEdit *rtol_, *atol_;
   QLabel* verdict_;
+  QBoxLayout* line_;
 };
 
 }  // namespace stepscope

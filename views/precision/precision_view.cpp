@@ -48,11 +48,7 @@ PrecisionView::PrecisionView(const ViewContext& context, QWidget* parent)
   connect(nodes_.table->selectionModel(), &QItemSelectionModel::selectionChanged, this, &PrecisionView::follow);
   connect(precision_, &QComboBox::activated, this, [this] { chosen_ = true; });
   connect(&store().findings(), &Findings::precisionChanged, this, &PrecisionView::takeReport);
-  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
-    QString role;
-    const QString text = store().findings().optionProofText(&role);
-    say(proof_, text, role);
-  });
+  connect(&store().findings(), &Findings::optionProofChanged, this, &PrecisionView::tellProof);
   connect(&store(), &SnapshotStore::planChanged, this, &PrecisionView::takeReport);  // rows lead to other nodes
   connect(&store(), &SnapshotStore::optionsChanged, this, &PrecisionView::follow);
   connect(&store(), &SnapshotStore::positionChanged, this, &PrecisionView::follow);
@@ -188,9 +184,17 @@ void PrecisionView::takeReport() {
   QString role;
   const QString text = report ? precision::summary(*report, &role) : QString();
   say(summary_, text, role);
+  tellProof();
   follow();
   emit emptyChanged();
   emit headerChanged();
+}
+
+// Of what the study led to: without one it would take the room of the words that say how to make one.
+void PrecisionView::tellProof() {
+  QString role;
+  const QString text = store().findings().precision() ? store().findings().optionProofText(&role) : QString();
+  say(proof_, text, role);
 }
 
 void PrecisionView::follow() {

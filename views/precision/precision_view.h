@@ -40,6 +40,7 @@ class PrecisionView : public View {
   void study();
   void apply();
   void takeReport();
+  void tellProof();
   void follow();           // what stands around the report: options, worker, chosen node
   int chosenNode() const;  // of the report; -1: none
   QString option(const char* name) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/start/start_view.h"
 
+#include <QApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -8,7 +9,9 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QStyledItemDelegate>
+#include <QTimer>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "views/common/file_name.h"
 #include "views/common/format.h"
@@ -96,6 +99,31 @@ class DropArea : public QPushButton {
   }
 };
 
+// One click opens; where two are made out of habit, the second would go to what stands there by then.
+class SecondClick : public QObject {
+ public:
+  explicit SecondClick(QObject* parent) : QObject(parent) {
+    over_.setSingleShot(true);
+    connect(&over_, &QTimer::timeout, this, [this] { qApp->removeEventFilter(this); });
+  }
+
+  void expect() {
+    qApp->installEventFilter(this);
+    over_.start(QApplication::doubleClickInterval());
+  }
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (!watched->isWindowType()) return false;
+    if (event->type() == QEvent::MouseButtonDblClick) return down_ = true;
+    return event->type() == QEvent::MouseButtonRelease && std::exchange(down_, false);
+  }
+
+ private:
+  QTimer over_;
+  bool down_ = false;
+};
+
 constexpr int kFirst = 100;  // a list has its height before what stands below it gets the rest
 
 }  // namespace
@@ -121,6 +149,7 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   auto* drop = new DropArea;
   drop_ = drop;
   connect(drop, &QPushButton::clicked, &wishes(), &Wishes::openDialog);
+  auto* second = new SecondClick(this);
   for (QListWidget* list : {recent_, samples_}) {
     list->setItemDelegate(new FileDelegate(list));
     list->setFrameShape(QFrame::NoFrame);
@@ -131,8 +160,10 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
     list->setStyleSheet(QStringLiteral("QListWidget { background: transparent; }"));
     connect(list, &QListWidget::itemActivated, this,
             [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
-    connect(list, &QListWidget::itemClicked, this,
-            [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
+    connect(list, &QListWidget::itemClicked, this, [this, second](QListWidgetItem* item) {
+      second->expect();
+      emit wishes().openPath(item->data(Qt::UserRole).toString());
+    });
   }
   noRecent_->setProperty("role", "muted");
   noRecent_->setWordWrap(true);
