@@ -72,6 +72,8 @@ class Device {
 
   // --- memory. Aligned to 64 bytes or more, zero-filled. Zero bytes give memory without an address.
   virtual Result<DeviceMemory> allocate(std::int64_t bytes) = 0;
+  // How much of it plans may have: bytes that are free, and those that this process has taken; 0: not known, as of the host.
+  virtual std::int64_t roomBytes() const { return 0; }
   // How much of it is really there, where the device can tell; else all.
   virtual std::int64_t touchedBytes(const DeviceMemory& memory) const { return memory.bytes(); }
   // Both addresses may be of this device or of the host. Ordered with the work of `stream`; host memory must stay as it is

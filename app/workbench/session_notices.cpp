@@ -48,27 +48,15 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
         store_.plan() ? QStringLiteral("%1. What was shown last stays. Restarting returns to the same step.").arg(text)
                       : text,
         QStringLiteral("Restart worker"), [this] { session_.restart(); });
-  } else if (code == u"out_of_memory" && std::exchange(fitting_, false)) {
-    // More of the same would give the same.
-    const bool limited = std::any_of(store_.options().begin(), store_.options().end(), [](const snapshot::Option& o) {
-      return o.name() == "memory.limit" && format::bytesOf(QString::fromStdString(o.value())).value_or(0) > 0;
-    });
-    parts_.notice.showProblem(
-        QStringLiteral("Recompute does not make it fit: %1%2")
-            .arg(format::bytesWithin(text), limited ? QString() : QStringLiteral(". The plan that is shown has no limit")),
-        QStringLiteral("Change the set-up"), [this] { parts_.actions[QStringLiteral("configure")]->trigger(); });
-  } else if (code == u"out_of_memory" && store_.plan()) {
-    parts_.notice.showProblem(format::bytesWithin(text), QStringLiteral("Fit by recompute"),
-                              [this] { fitByRecompute(history_.askedLimit()); });
+  } else if (code == u"out_of_memory" && (fitting_ || store_.plan())) {
+    tellWhatDoesNotFit(text);
   } else {
     parts_.notice.showProblem(format::bytesWithin(text), {}, {});
   }
 }
 
 void SessionNotices::tellAlert(const snapshot::Alert& alert) {
-  if (alert.code() == "does_not_fit")
-    parts_.notice.showProblem(format::bytesWithin(format::visible(alert.message())), QStringLiteral("Fit by recompute"),
-                              [this] { fitByRecompute(history_.askedLimit()); });
+  if (alert.code() == "does_not_fit") tellWhatDoesNotFit(format::visible(alert.message()));
   using B = snapshot::Breakpoint;
   if (alert.code() != "nan" && alert.code() != "inf") return;
   const auto kind = alert.code() == "nan" ? B::kNan : B::kNewInf;
@@ -79,6 +67,23 @@ void SessionNotices::tellAlert(const snapshot::Alert& alert) {
   parts_.notice.showProblem(
       text, alert.instruction() < 0 ? QString() : QStringLiteral("Show where"),
       [this, step = alert.step(), instruction = alert.instruction()] { session_.goTo(step, instruction); });
+}
+
+void SessionNotices::tellWhatDoesNotFit(const QString& text) {
+  if (!std::exchange(fitting_, false)) {
+    parts_.notice.showProblem(format::bytesWithin(text), QStringLiteral("Fit by recompute"),
+                              [this] { fitByRecompute(history_.askedLimit()); });
+    return;
+  }
+  // More of the same would give the same.
+  const bool limited = std::any_of(store_.options().begin(), store_.options().end(), [](const snapshot::Option& o) {
+    return o.name() == "memory.limit" && format::bytesOf(QString::fromStdString(o.value())).value_or(0) > 0;
+  });
+  const bool shown = limited || (store_.plan() && store_.plan()->plan().has_arena_room_bytes());
+  parts_.notice.showProblem(
+      QStringLiteral("Recompute does not make it fit: %1%2")
+          .arg(format::bytesWithin(text), shown ? QString() : QStringLiteral(". The plan that is shown has no limit")),
+      QStringLiteral("Change the set-up"), [this] { parts_.actions[QStringLiteral("configure")]->trigger(); });
 }
 
 void SessionNotices::tellBreak(const QString& reason, int instruction) {
@@ -122,7 +127,15 @@ void SessionNotices::fitByRecompute(const QString& askedLimit) {
   if (asked > 0) limit = asked;
   if (limit == 0 && store_.machine()) limit = store_.machine()->memory_bytes();
   const snapshot::Plan& plan = store_.plan()->plan();
-  const qint64 budget = limit - plan.persistent_bytes();
+  qint64 budget = limit - plan.persistent_bytes();
+  if (plan.has_arena_room_bytes()) budget = std::min<qint64>(budget, plan.arena_room_bytes());
+  if (plan.has_arena_room_bytes() && plan.arena_room_bytes() <= 0) {
+    parts_.notice.showProblem(QStringLiteral("recompute: parameters and optimizer state alone need %1 more than the device "
+                                             "has free; expected room for values")
+                                  .arg(format::bytes(-plan.arena_room_bytes())),
+                              {}, {});
+    return;
+  }
   if (budget <= 0) {
     parts_.notice.showProblem(
         QStringLiteral("recompute: parameters, optimizer state and batch alone need %1; expected less than %2")

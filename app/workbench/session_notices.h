@@ -26,6 +26,7 @@ class SessionNotices : public QObject {
  private:
   void tellProblem(const QString& text, const QString& code);
   void tellAlert(const snapshot::Alert& alert);
+  void tellWhatDoesNotFit(const QString& text);  // with a way to fit, or without one where that was tried
   void tellBreak(const QString& reason, int instruction);
   void askToRepeat(qint64 from, qint64 step, double ns);
   void tellLongWork();

@@ -201,6 +201,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
   out.set_arena_bytes(plan.arenaBytes);
   out.set_lower_bound_bytes(plan.lowerBoundBytes);
   out.set_persistent_bytes(plan.persistentBytes);
+  if (plan.arenaRoomBytes) out.set_arena_room_bytes(*plan.arenaRoomBytes);
   out.set_workspace_bytes(workspace);
   out.set_peak_instruction(plan.peakInstruction);
   for (const auto& [name, bytes] : owners) {

@@ -172,6 +172,7 @@ Status Builder::plan(Variant& variant, std::string reason) const {
   plan.signature = variant.signature.text();
   plan.reason = std::move(reason);
   measureLiveBytes(plan);
+  plan.arenaRoomBytes = arenaRoom(plan, *variant.planOptions.device);
   if (Status fits = checkFits(plan, options.memoryLimit); !fits) {
     // State is allocated by the build. The arena is only touched by a step, so what does not fit can still be looked at.
     if (options.memoryLimit > 0 || plan.persistentBytes > machineMemoryBytes()) return phase.fail(fits.error());

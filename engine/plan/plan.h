@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -151,6 +152,7 @@ struct ExecutionPlan {
   std::int64_t hostArenaBytes = 0;         // on the host, where that is not the device: copies, and values of the CPU
   std::int64_t lowerBoundBytes = 0;        // largest sum of live arena bytes in this order, each rounded up to the alignment
   std::int64_t persistentBytes = 0;        // state, constants and batch
+  std::optional<std::int64_t> arenaRoomBytes;  // of its device when it was made; see arenaRoom() in fits.h
   int peakInstruction = 0;
   std::vector<EarlyCollective> early;         // in their order; both of their numbers rise
   int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none

@@ -52,7 +52,13 @@ Status Stepper::makeExecutor(const Cancel& cancel, const std::function<void()>& 
   const std::int64_t kernels = std::max<std::int64_t>(0, residentSetBytes() - resident);
   if (takesMemory) takesMemory();
   State::Held before = state.hold();
-  if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
+  doesNotFit_.reset();
+  if (Status room = checkRoom(plan(), **device); !room) {
+    doesNotFit_ = room.error();
+    context_.log.warn("does_not_fit", doesNotFit_->message);
+  } else if (Status brought = state.bring(**device); !brought) {
+    return phase.fail(brought.error());
+  }
   undo_.setDevice(**device);
   Status taken = takeMemory(phase, kernels, cancel);
   if (!taken) {
@@ -121,11 +127,13 @@ Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, con
     if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
   }
   const std::int64_t resident = residentSetBytes();
-  if (Status status = executor_->bind(options().reuse, options().memoryLimit, cancel); !status)
-    return phase.fail(status.error());
+  // What does not fit can be looked at, without its memory.
+  if (!doesNotFit_)
+    if (Status status = executor_->bind(options().reuse, options().memoryLimit, cancel); !status)
+      return phase.fail(status.error());
   // Now workspaces are known, and what kernels and primitives take for themselves.
   const std::int64_t taken = kernelBytes + std::max<std::int64_t>(0, residentSetBytes() - resident);
-  if (Status fits = checkFits(plan(), options().memoryLimit, taken); !fits && !variant_->doesNotFit) {
+  if (Status fits = checkFits(plan(), options().memoryLimit, taken); !fits && !variant_->doesNotFit && !doesNotFit_) {
     doesNotFit_ = fits.error();
     context_.log.warn("does_not_fit", fits.error().message);
   }

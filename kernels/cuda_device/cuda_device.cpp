@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stepscope::cuda {
 namespace {
 
@@ -80,6 +82,16 @@ Result<DeviceMemory> CudaDevice::allocate(std::int64_t bytes) {
   }
   regions_[address] = bytes;
   return DeviceMemory(this, reinterpret_cast<std::byte*>(address), bytes);
+}
+
+std::int64_t CudaDevice::roomBytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t free = 0, total = 0;
+  if (failures_.broken() || driver_.contextSet(context_) != kCuSuccess || driver_.memoryInfo(&free, &total) != kCuSuccess)
+    return 0;
+  auto room = static_cast<std::int64_t>(free);
+  for (const auto& [address, bytes] : regions_) room += bytes;
+  return std::max<std::int64_t>(room, 1);  // nothing at all is known too
 }
 
 Status CudaDevice::copy(void* to, const void* from, std::int64_t bytes, StreamId stream) {

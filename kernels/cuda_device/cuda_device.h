@@ -68,6 +68,7 @@ class CudaDevice final : public Device,
   // --- Device: memory, streams and events
   const DeviceFacts& facts() const override { return facts_; }
   Result<DeviceMemory> allocate(std::int64_t bytes) override;
+  std::int64_t roomBytes() const override;
   Status copy(void* to, const void* from, std::int64_t bytes, StreamId stream) override;
   Status fill(void* to, std::uint8_t value, std::int64_t bytes, StreamId stream) override;
   Status needStreams(int count) override;

@@ -104,6 +104,8 @@ class EmulatedDevice final : public Device,
     return DeviceMemory(this, *made, bytes);
   }
 
+  std::int64_t roomBytes() const override { return order_.memory; }
+
   Status copy(void* to, const void* from, std::int64_t bytes, StreamId stream) override {
     if (bytes == 0) return alive();
     const auto work = [=, this]() -> Status {

@@ -17,6 +17,7 @@ FAULTS = [
     ("old-driver", "the driver knows CUDA 11.4; expected 12.0 or newer", False),
     ("fail-allocation=1", "allocation 1 of ", False),
     ("fail-allocation=5", "allocation 5 of ", False),
+    ("memory=60000", "expected at most 60000 bytes, the memory that it has free", False),
     ("fail-launch=70", "launch 70 (kernel '", True),
     ("streams=eager,fail-launch=71", "launch 71 (kernel '", True),
     ("lose-device=72", "the device is lost since launch 72", True),

@@ -369,6 +369,18 @@ TEST(CudaFaults, MemoryThatDoesNotSufficeIsSaidWithWhatIsFree) {
   EXPECT_TRUE(device->allocate(16).has_value());  // once
 }
 
+// What other programs have is not there for a plan; what this one has is.
+TEST(CudaDevice, HasRoomForWhatIsFreeAndWhatIsItsOwn) {
+  const auto device = made("memory=100000,others=30000");
+  ASSERT_TRUE(device);
+  EXPECT_EQ(device->facts().memoryBytes, 100000);
+  EXPECT_EQ(device->roomBytes(), 70000);
+  const auto own = device->allocate(50000);
+  ASSERT_TRUE(own.has_value()) << own.error().message;
+  EXPECT_EQ(device->roomBytes(), 70000);
+  EXPECT_FALSE(device->allocate(20001).has_value());
+}
+
 TEST(CudaFaults, AKernelThatFailsIsToldByEveryLaterCall) {
   const auto device = made("fail-launch=2");
   ASSERT_TRUE(device);

@@ -66,6 +66,39 @@ class FittingTest : public QObject {
     QVERIFY(w.loop().wait([&] { return shownSetUp(w) != nullptr; }));
   }
 
+  // What a device has free is a limit too, of which the same is offered; the host has enough.
+  void aDeviceThatIsTooSmallIsOfferedToFitByRecompute() {
+    const auto problem = [](WindowDriver& w) { return w->notice().isProblem() ? w->notice().text() : QString(); };
+    const auto openedWith = [](WindowDriver& w, std::int64_t memory) {
+      return w.openBuilt(bundledModels()[1], {{"device", "emulated:memory=" + std::to_string(memory)}});
+    };
+    constexpr std::int64_t kMemory = 100'000'000;
+    std::int64_t need = 0;
+    {
+      WindowDriver large;
+      QVERIFY_DONE(openedWith(large, kMemory), large);
+      QVERIFY2(problem(large).isEmpty(), qPrintable(problem(large)));
+      const snapshot::Plan& plan = large->store().plan()->plan();
+      QVERIFY(plan.has_arena_room_bytes());
+      need = kMemory - plan.arena_room_bytes() + plan.arena_bytes() - plan.arena_bytes() / 20;
+    }
+    WindowDriver w;
+    QVERIFY_DONE(openedWith(w, need), w);
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY(w.settled());
+    QVERIFY2(problem(w).contains(QStringLiteral("device 'emulated:memory=")), qPrintable(problem(w)));
+    w.picture(QStringLiteral("does-not-fit-the-device"));
+    auto* fit = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QVERIFY2(fit && fit->isVisible() && fit->text() == QStringLiteral("Fit by recompute"), qPrintable(problem(w)));
+    w.loop().act([fit] { fit->click(); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->notice().clear(); });
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(problem(w).isEmpty(), qPrintable(problem(w)));
+    QCOMPARE(w->store().steps().size(), std::size_t{1});
+    w.picture(QStringLiteral("fits-the-device"));
+  }
+
   // The first build exceeds memory.limit: the set-up comes back with the error, and with a way to fit.
   void aFirstBuildThatDoesNotFitIsOfferedToFit() {
     WindowDriver w;

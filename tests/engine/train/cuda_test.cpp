@@ -85,7 +85,7 @@ TEST(CudaSession, AFaultEndsTheStepWithATypedError) {
 }
 
 TEST(CudaSession, MemoryThatIsRefusedIsSaidBeforeTheFirstStep) {
-  ASSERT_TRUE(useFakeGpu("memory=1000"));
+  ASSERT_TRUE(useFakeGpu("memory=1000,others=400"));
   const TestModel model = testing::digits();
   auto session = Session::open(model.model, {}, {});
   ASSERT_TRUE(session.has_value());
@@ -94,9 +94,16 @@ TEST(CudaSession, MemoryThatIsRefusedIsSaidBeforeTheFirstStep) {
            {"data", model.data.string()}, {"loss", model.loss}, {"device", "cuda:0000"}})
     ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
   ASSERT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  ASSERT_FALSE(built.has_value());
-  EXPECT_EQ(built.error().code, ErrorCode::kOutOfMemory) << built.error().message;
+  const Status built = (*session)->build();  // what is planned may be looked at
+  ASSERT_TRUE(built.has_value()) << built.error().message;
+  const auto step = (*session)->step();
+  ASSERT_FALSE(step.has_value());
+  EXPECT_EQ(step.error().code, ErrorCode::kOutOfMemory);
+  const std::string& message = step.error().message;
+  EXPECT_NE(message.find("of device 'cuda:0000'"), std::string::npos) << message;
+  EXPECT_NE(message.find(" bytes, the memory that it has free"), std::string::npos) << message;
+  ASSERT_FALSE((*session)->alerts().empty());
+  EXPECT_EQ((*session)->alerts().back().message(), message);
 }
 
 }  // namespace

@@ -261,8 +261,8 @@ CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction fun
 
 CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
-    *total = gpu.memory.total();
-    *free = *total - gpu.memory.used();
+    *total = static_cast<std::size_t>(gpu.orders().memory);
+    *free = gpu.memory.total() - std::min(gpu.memory.total(), gpu.memory.used());
     return kCuSuccess;
   });
 }

@@ -49,6 +49,7 @@ void Gpu::start() {
     if (name == "wrong-code") orders_.wrongCode = true;
     if (name == "no-graphs") orders_.noGraphs = true;
     if (name == "memory") number(orders_.memory);
+    if (name == "others") number(orders_.others);
     if (name == "seed") number(orders_.seed);
     if (name == "devices") number(orders_.devices);
     if (name == "fail-allocation") number(orders_.failAllocation);
@@ -60,7 +61,7 @@ void Gpu::start() {
   allocations_ = launches_ = 0;
   for (const auto& stream : streams_) stream->commands.clear();  // what an error has left there
   stays_ = kCuSuccess;
-  memory.reset(static_cast<std::size_t>(orders_.memory));
+  memory.reset(static_cast<std::size_t>(orders_.memory - orders_.others));
 }
 
 CuResult Gpu::ready() const {

@@ -4,6 +4,7 @@
 //
 //   no-device, old-driver, old-gpu, wrong-code   what a program may find
 //   memory=BYTES        of the GPU (4 GiB)
+//   others=BYTES        of them that other programs have (0)
 //   seed=N              order of streams (1)
 //   fail-allocation=N   the N-th allocation finds no memory, once
 //   fail-launch=N       the N-th launch ends as an illegal address would: every later call says so
@@ -75,7 +76,8 @@ using cuda::CuResult;
 
 struct Orders {
   bool noDevice = false, oldDriver = false, oldGpu = false, wrongCode = false, noGraphs = false;
-  std::int64_t devices = 1, memory = std::int64_t{4} << 30, seed = 1, failAllocation = 0, failLaunch = 0, loseDevice = 0;
+  std::int64_t devices = 1, memory = std::int64_t{4} << 30, others = 0, seed = 1, failAllocation = 0, failLaunch = 0,
+               loseDevice = 0;
 };
 
 class Gpu {
