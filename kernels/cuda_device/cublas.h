@@ -40,6 +40,7 @@ enum : int {  // of a matmul
 enum : int { kLtBatchCount = 5, kLtBatchStride = 6 };  // of a layout
 enum : int {                                           // of a preference
   kLtWorkspaceBytes = 1,
+  kLtReductions = 3,
   kLtAlignmentA = 5,
   kLtAlignmentB = 6,
   kLtAlignmentC = 7,

@@ -124,7 +124,8 @@ Status CublasProducts::make(const LibraryProduct& p, Prepared& made) {
   SS_TRY(check(lt.preferenceCreate(&preference), "a preference"));
   const std::uint64_t workspace = 0;
   Status asked = check(lt.preferenceSet(preference, kLtWorkspaceBytes, &workspace, sizeof(workspace)), "the workspace");
-  const std::uint32_t alignment = kAlignment;
+  const std::uint32_t alignment = kAlignment, none = 0;
+  if (asked) asked = check(lt.preferenceSet(preference, kLtReductions, &none, sizeof(none)), "sums that are not split");
   for (const int which : {kLtAlignmentA, kLtAlignmentB, kLtAlignmentC, kLtAlignmentD})
     if (asked) asked = check(lt.preferenceSet(preference, which, &alignment, sizeof(alignment)), "the alignment");
   int found = 0;

@@ -1,6 +1,6 @@
-// Matrix products by cuBLASLt (kernels/library_product.h). Its algorithms get no workspace, so nothing is allocated beside
-// the plan and none splits sums between blocks: the same call gives the same bits. Which algorithm, the library says; it is
-// asked once per shape.
+// Matrix products by cuBLASLt (kernels/library_product.h). It is asked for algorithms that need no workspace, so nothing
+// is allocated beside the plan, and that split no sum between blocks: the same call gives the same bits. Which algorithm,
+// the library says; it is asked once per shape.
 #pragma once
 
 #include <map>

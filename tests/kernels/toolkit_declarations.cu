@@ -238,6 +238,7 @@ static_assert(cuda::kLtTransA == CUBLASLT_MATMUL_DESC_TRANSA && cuda::kLtTransB 
 static_assert(cuda::kLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
               cuda::kLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(cuda::kLtWorkspaceBytes == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              cuda::kLtReductions == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK && CUBLASLT_REDUCTION_SCHEME_NONE == 0 &&
               cuda::kLtAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
               cuda::kLtAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(sizeof(cuda::LtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));

@@ -54,6 +54,7 @@ bool isEpilogue(std::uint32_t epilogue) {
 }
 struct Preference {
   std::uint64_t workspace = 0;
+  std::uint32_t reductions = 7;  // as the library begins: any
   std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
 
@@ -223,6 +224,10 @@ LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference preference, int which
     std::memcpy(&into.workspace, value, 8);
     return 0;
   }
+  if (which == kLtReductions && bytes == 4) {
+    std::memcpy(&into.reductions, value, 4);
+    return 0;
+  }
   if (which < kLtAlignmentA || which > kLtAlignmentD || bytes != 4) return kInvalid;
   std::memcpy(&into.alignment[which - kLtAlignmentA], value, 4);
   return 0;
@@ -238,6 +243,9 @@ LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmul matmul, LtLayout a, L
   if (!fits(left, m.transA, result.rows, depth) || !fits(right, m.transB, depth, result.columns) ||
       result.leading < result.rows || !isEpilogue(m.epilogue))
     return kInvalid;
+  // Split sums, or memory beside the operands: not what a program should ask for.
+  const auto& wanted = *static_cast<const Preference*>(preference);
+  if (wanted.reductions != 0 || wanted.workspace != 0) return kInvalid;
   if (m.epilogue >= kLtGelu && (isOrdered("no-epilogues") || result.batches != 1)) return kNotSupported;
   if ((m.epilogue & kLtAux) && (m.auxLeading % 8 != 0 || m.auxLeading < result.rows)) return kInvalid;
   std::memset(results, 0, sizeof(*results));
