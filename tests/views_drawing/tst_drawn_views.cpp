@@ -368,6 +368,7 @@ class DrawnViewsTest : public QObject {
     w.fill(2);
     auto record = std::make_shared<snapshot::StepRecord>(*w.store.steps().back());
     const snapshot::InstructionSpan& span = record->spans(0);
+    const std::int64_t tenth = (span.end_ns() - span.begin_ns()) / 10;
     snapshot::DeviceWork& device = *record->mutable_device();
     device.add_kernels()->set_name("softmax");
     for (int stream = 0; stream < 2; ++stream) {
@@ -376,10 +377,10 @@ class DrawnViewsTest : public QObject {
       made.set_kernel(stream == 0 ? 0 : -1);
       made.set_instruction(span.instruction());
       made.set_stream(stream);
-      made.set_called_ns(span.begin_ns() + 10 * stream);
-      made.set_returned_ns(span.begin_ns() + 10 * stream + 5);
-      made.set_begin_ns(span.begin_ns() + 100);
-      made.set_end_ns(span.begin_ns() + 200);
+      made.set_called_ns(span.begin_ns() + tenth * stream);
+      made.set_returned_ns(made.called_ns() + tenth / 2);
+      made.set_begin_ns(span.begin_ns() + 6 * tenth);
+      made.set_end_ns(span.begin_ns() + 8 * tenth);
     }
     const auto plain = TimelineModel::make({w.store.steps().back()}, w.store.plan(), w.store.graph());
     QVERIFY(plain->work().empty());
@@ -401,14 +402,28 @@ class DrawnViewsTest : public QObject {
     int row = -1, slice = -1;
     QVERIFY(model->find(span.instruction(), &row, &slice));
     QVERIFY(model->rows()[static_cast<std::size_t>(row)].kind == TimelineRow::Kind::kInstructions);
-    // An arrow leads from the call to the kernel.
+    // An arrow leads from the call to the kernel: to that of the second stream through the row of the first.
     TimelineCanvas canvas;
     canvas.resize(900, 400);
     canvas.setModel(model);
     canvas.showInstruction(span.instruction());
     const QImage before = canvas.grab().toImage();
     canvas.setSelected(span.instruction(), {});
-    QVERIFY(canvas.grab().toImage() != before);
+    const QImage after = canvas.grab().toImage();
+    const auto boxOf = [&](int row, int slice) {
+      QRect box;
+      for (int y = 0; y < canvas.height(); ++y)
+        for (int x = 0; x < canvas.width(); ++x)
+          if (int r = -1, s = -1; canvas.sliceAt(QPointF(x, y), &r, &s) && r == row && s == slice) box |= QRect(x, y, 1, 1);
+      return box;
+    };
+    const TimelineWork &first = model->work()[0], &second = model->work()[1];
+    const QRect between = boxOf(first.row, first.slice), call = boxOf(second.callRow, second.callSlice);
+    QVERIFY(!between.isEmpty() && !call.isEmpty() && call.right() + 8 < between.left());
+    int changed = 0;
+    for (int y = between.top(); y <= between.bottom(); ++y)
+      for (int x = call.right() + 4; x < between.left() - 4; ++x) changed += before.pixel(x, y) != after.pixel(x, y);
+    QVERIFY2(changed > between.height() / 2, qPrintable(QString::number(changed)));
   }
 
   // A row each; a wait stands there once, not in the row of calls too, and says who waited.
@@ -434,6 +449,9 @@ class DrawnViewsTest : public QObject {
     add(DeviceRecord::STREAM_WAIT, span.instruction(), 1, "an event");
     add(DeviceRecord::HOST_WAIT, -1, -1, "all streams");
     add(DeviceRecord::OVERHEAD, -1, -1, "loading a kernel");
+    record->mutable_device()->set_rung("events");
+    record->mutable_device()->set_rung_reason("there is no CUPTI");
+    record->mutable_device()->set_lost(3);
     const auto plain = TimelineModel::make({w.store.steps().back()}, w.store.plan(), w.store.graph());
     const auto model = TimelineModel::make({record}, w.store.plan(), w.store.graph());
     QCOMPARE(model->rows().size(), plain->rows().size() + 2);
@@ -459,13 +477,16 @@ class DrawnViewsTest : public QObject {
     for (int y = 0; y < canvas.height(); y += 4)
       for (int x = 0; x < canvas.width(); x += 4) {
         int row = -1, slice = -1;
-        if (canvas.sliceAt(QPointF(x, y), &row, &slice) && (row == waits || row == overhead))
-          tips << canvas.tipAt(QPointF(x, y));
+        const bool work = canvas.sliceAt(QPointF(x, y), &row, &slice) && (row == waits || row == overhead);
+        if (work || canvas.stepAt(QPointF(x, y)) >= 0) tips << canvas.tipAt(QPointF(x, y));
       }
     const QString all = tips.join('\n');
     QVERIFY2(all.contains("a stream will wait for an event\nof instruction"), qPrintable(all));
     QVERIFY2(all.contains("host waits for all streams\nof no instruction"), qPrintable(all));
     QVERIFY2(all.contains("loading a kernel\noverhead of"), qPrintable(all));
+    QVERIFY2(all.contains("work of the device (rung events): by events around it\nno higher rung: there is no CUPTI\n"
+                          "records that are missing: 3"),
+             qPrintable(all));
   }
 
   void timelineShowsTheWorkBesideTheWaiting() {

@@ -25,6 +25,7 @@
 #include "views/graph/phase_strip.h"
 #include "views/open_dialog/set_up_dialog.h"
 #include "views/streams/streams_view.h"
+#include "views/timeline/timeline_canvas.h"
 
 using namespace stepscope;
 
@@ -372,12 +373,17 @@ void recorded() {
   alone("determinism", QStringLiteral("recorded-determinism"));
 }
 
-// The layouts with the kernels of a GPU, on the emulated device: behind a run, with the last step by node, and inside a
-// step.
+// The layouts with the kernels of a GPU and what they moved, on the emulated device: behind a run, with the last step by
+// node, and inside a step.
 void emulated() {
   if (!wants(QStringLiteral("emulated"))) return;
   WindowDriver w(screen);
-  check(w.openBuilt(bundledModels()[1], {{"optimizer", "adamw"}, {"lr", "0.003"}, {"device", "emulated"}}), "emulated", w);
+  check(w.openBuilt(bundledModels()[1], {{"optimizer", "adamw"},
+                                         {"lr", "0.003"},
+                                         {"device", "emulated"},
+                                         {"record.rung", "counters"},
+                                         {"cuda.streams", "2"}}),
+        "emulated", w);
   w.loop().act([&] { w->session().train(3); });
   check(w.settled(), "emulated", w);
   const auto eachLayout = [&](const QString& name) {
@@ -387,12 +393,20 @@ void emulated() {
     }
   };
   eachLayout(QStringLiteral("emulated-"));
-  const int place = w->store().plan()->plan().first_backward() + 8;
+  // A kernel, whose arrow is drawn.
+  const snapshot::Plan& plan = w->store().plan()->plan();
+  int place = plan.first_backward() + 4;
+  while (plan.instructions(place).view()) ++place;
   w.loop().act([&] { w->session().runTo(place); });
   check(w.settled(), "emulated", w);
   w.select(Selection::ofInstruction(place));
   w.settled();
   eachLayout(QStringLiteral("emulated-inside-"));
+  w.loop().act([&] {
+    w->board().move(QStringLiteral("timeline"), Area::kCentre);
+    w.view(QStringLiteral("timeline"))->findChild<TimelineCanvas*>()->showInstruction(place);
+  });
+  save(w, *w, QStringLiteral("emulated-arrow"));
 }
 
 // What is written of graph and memory map: the whole graph, the map as it is on the screen.

@@ -9,6 +9,7 @@
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/drawing/axis_ticks.h"
+#include "views/timeline/device_words.h"
 #include "views/timeline/exchange_words.h"
 
 namespace stepscope {
@@ -145,7 +146,8 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
            (s.warmUp ? QStringLiteral("\nwarm-up: the first step of its plan, left out of sums and statistics")
                      : QString()) +
            (s.other ? QStringLiteral("\nran under another plan than the one that is shown") : QString()) +
-           (s.hasLoss ? QStringLiteral("\nloss %1").arg(format::number(s.loss)) : QString());
+           (s.hasLoss ? QStringLiteral("\nloss %1").arg(format::number(s.loss)) : QString()) +
+           (s.device.rung().empty() ? QString() : '\n' + deviceLines(s.device).join('\n'));
   }
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
   if (s.exchange >= 0) return exchangeTip(*model_, s);

@@ -173,6 +173,11 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
       }
     }
     const snapshot::DeviceWork& device = record->device();
+    entry.device.set_rung(device.rung());
+    entry.device.set_rung_reason(device.rung_reason());
+    entry.device.set_counted(device.counted());
+    entry.device.set_uncounted(device.uncounted());
+    entry.device.set_lost(device.lost());
     for (const auto& made : device.records()) {
       if (made.end_ns() < made.begin_ns()) continue;
       const int work = static_cast<int>(model->work_.size());

@@ -51,6 +51,7 @@ struct TimelineStep {
   double loss = 0;
   bool hasLoss = false;
   bool warmUp = false;
+  snapshot::DeviceWork device;               // without kernels and records: how those are known
   bool other = false;                        // it ran under another plan than the one that is shown
   std::shared_ptr<const PlanSnapshot> plan;  // that it ran under; null: not known
 };

@@ -112,6 +112,8 @@ QString TimelineView::headerText() const {
                                           : QStringLiteral("%1 steps").arg(format::count(steps));
   QString text = QStringLiteral("%1 · %2 spans").arg(shown, format::count(model->sliceCount()));
   if (model->waiting() > 0) text += QStringLiteral(" · %1 waiting").arg(format::time(model->waiting()));
+  if (const snapshot::DeviceWork& device = model->steps().back().device; !device.rung().empty())
+    text += QStringLiteral(" · device by %1").arg(format::visible(device.rung()));
   if (model->ranks() > 1) text += QStringLiteral(" · %1 ranks").arg(format::count(model->ranks()));
   if (model->others() > 0) text += QStringLiteral(" · %1 of another plan").arg(model->others());
   return text;
