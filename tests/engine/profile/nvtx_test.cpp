@@ -61,6 +61,23 @@ TEST(Nvtx, RangesNestFromTheRunToTheNode) {
   }
   EXPECT_EQ(phases, (std::set<std::string>{"forward", "backward", "optimizer"}));
   EXPECT_GT(nodes, 20);
+  // Nodes of a module lie in its range, which lies in that of the phase.
+  const std::size_t before = logOfTool().size();
+  {
+    auto session = openSession(testing::languageModel(), {{"record.nvtx", "on"}});
+    ASSERT_TRUE(session && session->step());
+  }
+  std::istringstream further(logOfTool().substr(before));
+  std::string phase, module;
+  std::set<std::string> modules;
+  for (std::string line; std::getline(further, line);) {
+    const std::size_t depth = line.find_first_not_of(' ') / 2;
+    if (depth == 1) phase = line.substr(2), module.clear();
+    if (depth == 2) module = line.find('\'') == std::string::npos ? line.substr(4) : "";
+    if (depth == 3 && line.find('\'') != std::string::npos) modules.insert(phase + " " + module);
+  }
+  for (const char* one : {"forward h.0.attn", "forward h.1.mlp", "backward h.0.attn"})
+    EXPECT_TRUE(modules.contains(one)) << one << " of " << modules.size();
 }
 
 }  // namespace
