@@ -107,7 +107,7 @@ Status checkRoom(const ExecutionPlan& plan, const Device& device) {
   if (room == 0 || need <= room) return {};
   return fail(
       ErrorCode::kOutOfMemory,
-      fmt::format("plan '{}': needs {} bytes of device '{}', {} of them to keep what the update writes over until the "
+      fmt::format("plan '{}': needs {} bytes of device '{}', {} bytes of them to keep what the update writes over until the "
                   "step has ended; expected at most {} bytes, the memory that it has free; at the peak (instruction "
                   "{}): {}; hint: a smaller batch, or option recompute.budget",
                   plan.signature, need, device.facts().name, kept, room, plan.peakInstruction, peakOwners(plan, true)));

@@ -68,16 +68,17 @@ TEST(Nvtx, RangesNestFromTheRunToTheNode) {
     ASSERT_TRUE(session && session->step());
   }
   std::istringstream further(logOfTool().substr(before));
-  std::string phase, module;
+  std::string phase, within;
   std::set<std::string> modules;
   for (std::string line; std::getline(further, line);) {
     const std::size_t depth = line.find_first_not_of(' ') / 2;
-    if (depth == 1) phase = line.substr(2), module.clear();
-    if (depth == 2) module = line.find('\'') == std::string::npos ? line.substr(4) : "";
-    if (depth == 3 && line.find('\'') != std::string::npos) modules.insert(phase + " " + module);
+    if (depth == 1) phase = line.substr(2), within.clear();
+    if (depth == 2) within = line.find('\'') == std::string::npos ? line.substr(4) : "";
+    if (depth == 3 && line.find('\'') != std::string::npos) modules.insert(phase + " " + within);
   }
   for (const char* one : {"forward h.0.attn", "forward h.1.mlp", "backward h.0.attn"})
-    EXPECT_TRUE(modules.contains(one)) << one << " of " << modules.size();
+    EXPECT_TRUE(std::ranges::any_of(modules, [&](const std::string& module) { return module.starts_with(one); }))
+        << one << " of " << modules.size();
 }
 
 }  // namespace
