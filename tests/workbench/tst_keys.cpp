@@ -212,6 +212,9 @@ class KeysTest : public QObject {
     // Commands, and SQL.
     QVERIFY(press(Qt::Key_P, kCtrlShift));
     QCOMPARE(box->text(), QStringLiteral(">"));
+    w_->loop().act([box] { QTest::keyClicks(box, QStringLiteral("runs")); });
+    QCOMPARE(list->item(0)->text(), QStringLiteral("Runs"));  // not "Run", whose description has the word
+    QVERIFY(list->count() > 1);
     QVERIFY(press(Qt::Key_Escape));
     QVERIFY(!palette->isVisible());
     QVERIFY(press(Qt::Key_P, Qt::ControlModifier));

@@ -9,6 +9,7 @@
 #include <QStyledItemDelegate>
 #include <QThreadPool>
 #include <QVBoxLayout>
+#include <map>
 
 #include "views/common/format.h"
 #include "views/common/icons.h"
@@ -19,6 +20,15 @@ namespace {
 
 constexpr std::size_t kMost = 100;
 enum Role { kDetail = Qt::UserRole, kShortcut, kSwatch, kIndex };
+
+// How well the title of a command answers a query that occurs in what it says; less is better.
+int rankOf(const QString& title, const QString& query) {
+  if (query.isEmpty()) return 0;
+  if (title.compare(query, Qt::CaseInsensitive) == 0) return 0;
+  if (title.startsWith(query, Qt::CaseInsensitive)) return 1;
+  if (title.contains(' ' + query, Qt::CaseInsensitive)) return 2;
+  return title.contains(query, Qt::CaseInsensitive) ? 3 : 4;
+}
 
 class EntryDelegate : public QStyledItemDelegate {
  public:
@@ -142,12 +152,16 @@ void Palette::search() {
   found_.clear();
   const QString text = box_->text();
   if (text.startsWith('>')) {
-    const QStringList words = text.mid(1).trimmed().split(' ', Qt::SkipEmptyParts);
+    const QString query = text.mid(1).simplified();
+    const QStringList words = query.split(' ', Qt::SkipEmptyParts);
+    std::multimap<int, QAction*> matches;  // the best first, those of one rank as they come
     for (QAction* action : std::as_const(actions_)) {
       const QString full = action->property("group").toString() + ' ' + action->text() + ' ' + action->statusTip();
-      if (!std::all_of(words.begin(), words.end(),
-                       [&full](const QString& w) { return full.contains(w, Qt::CaseInsensitive); }))
-        continue;
+      if (std::all_of(words.begin(), words.end(),
+                      [&full](const QString& w) { return full.contains(w, Qt::CaseInsensitive); }))
+        matches.emplace(rankOf(action->text().remove('&').remove(QStringLiteral("…")), query), action);
+    }
+    for (const auto& [rank, action] : matches) {
       auto* item = new QListWidgetItem(action->text(), list_);
       item->setData(kDetail, action->statusTip());
       item->setData(kShortcut, action->shortcut().toString(QKeySequence::NativeText));

@@ -4,6 +4,7 @@
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QStyle>
+#include <algorithm>
 
 #include "views/common/tokens.h"
 #include "views/tensors/tensor_menu.h"
@@ -41,8 +42,21 @@ void ElementEditor::setEditorData(QWidget* editor, const QModelIndex& index) con
   auto* line = static_cast<QLineEdit*>(editor);
   const bool again = refused_.isValid() && refused_ == index;
   line->setText(again ? typed_ : index.data(Qt::EditRole).toString());
-  if (again) markRefused(*line, why_);
+  if (again)
+    markRefused(*line, why_);
+  else
+    line->setToolTip(QStringLiteral("The number itself, without the factor that stands over the table"));
   line->selectAll();
+}
+
+void ElementEditor::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                                         const QModelIndex& index) const {
+  const int room = editor->parentWidget()->width();
+  QRect place = option.rect;
+  const int wanted = editor->fontMetrics().horizontalAdvance(index.data(Qt::EditRole).toString() + QStringLiteral("000"));
+  place.setWidth(std::min(room, std::max(place.width(), wanted)));
+  place.moveRight(std::min(std::max(option.rect.right(), place.width() - 1), room - 1));
+  editor->setGeometry(place);
 }
 
 void ElementEditor::setModelData(QWidget* editor, QAbstractItemModel*, const QModelIndex& index) const {
