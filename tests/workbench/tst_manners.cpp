@@ -108,7 +108,7 @@ class MannersTest : public QObject {
     snapshot::Position inside;
     inside.set_in_step(true);
     inside.set_step(10);
-    inside.set_instruction(store.plan()->size());
+    inside.set_instruction(store.plan()->size() - 1);  // as wide as it becomes, with its phase
     snapshot::Position between;
     between.set_step(11);
     Running::of(store).set(true);
