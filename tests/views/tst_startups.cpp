@@ -98,6 +98,80 @@ class StartupsTest : public QObject {
     QCOMPARE(stops.stops(), QStringList{"load"});
   }
 
+  // The numbers of a pass stand before what a narrow panel leaves out of sight; a click or Return lists what they count.
+  void aClickOnANumberListsItsPlaces() {
+    Desk desk;
+    snapshot::Graph g = comparedGraph()->graph();
+    g.mutable_nodes(1)->mutable_provenance()->set_pass("fold");
+    desk.store.setGraph(GraphSnapshot::make(std::move(g)));
+    auto spans = phases(10);
+    snapshot::PassReport* pass = spans[2].mutable_pass();
+    pass->set_name("fold");
+    pass->set_matches(1);
+    for (const int node : {0, 77}) {
+      auto* miss = pass->add_near_misses();
+      miss->set_node(node);
+      miss->set_condition("its input is read twice");
+    }
+    desk.store.setPhases(spans);
+    PassStages::of(desk.store).set({"load", "pre-grad passes/fold", "pre-grad passes"});
+    desk.store.setStages({"load", "pre-grad passes"});
+    StartupTableView view(desk.context);
+    tableOf(view);
+    auto* table = view.findChild<QTableView*>(QStringLiteral("startup_table_table"));
+    auto* places = view.findChild<QTableView*>(QStringLiteral("pass_places"));
+    QVERIFY(table && places && !places->isVisible());
+    QStringList titles;
+    for (int c = 0; c < table->model()->columnCount(); ++c)
+      titles << table->model()->headerData(c, Qt::Horizontal).toString();
+    const int matches = int(titles.indexOf("Matches")), misses = int(titles.indexOf("Near misses"));
+    QVERIFY2(misses < titles.indexOf("Resident") && matches < titles.indexOf("Items"), qPrintable(titles.join(' ')));
+    const auto click = [&](QTableView* in, int row, int column) {
+      QTest::mouseClick(in->viewport(), Qt::LeftButton, {}, in->visualRect(in->model()->index(row, column)).center());
+    };
+    click(table, 0, matches);  // a phase has none
+    QVERIFY(!places->isVisible());
+    click(table, 2, misses);
+    QVERIFY(places->isVisible());
+    QCOMPARE(places->model()->rowCount(), 4);
+    const auto line = [&](int row) {
+      QStringList cells;
+      for (int c = 0; c < 3; ++c) cells << cell(places->model(), row, c);
+      return cells;
+    };
+    QCOMPARE(line(1)[0], QStringLiteral("match"));
+    QCOMPARE(line(2)[0], QStringLiteral("near miss"));
+    QCOMPARE(line(3), (QStringList{"near miss", "node 77", "its input is read twice"}));
+    QCOMPARE(places->currentIndex().row(), 2);
+    // Each is a link: what the pass changed, a node of the graph that runs, one that only an earlier graph has.
+    QSignalSpy shown(&desk.wishes, &Wishes::showStop);
+    click(places, 0, 1);
+    QCOMPARE(shown.takeFirst(), (QVariantList{"pre-grad passes/fold", "load", -1}));
+    click(places, 1, 1);
+    QCOMPARE(shown.takeFirst(), (QVariantList{"pre-grad passes", "", 1}));
+    click(places, 3, 1);
+    QCOMPARE(shown.takeFirst(), (QVariantList{"load", "", 77}));
+    // It stays with its pass while another place is selected, and with a phase that has none it says so.
+    desk.selection.select(Selection::ofNode(0));
+    QVERIFY(table->selectionModel()->isRowSelected(2, {}));
+    QCOMPARE(places->model()->rowCount(), 4);
+    desk.store.setPhases(spans);  // built again
+    QTest::qWait(1);
+    QCOMPARE(places->model()->rowCount(), 4);
+    click(table, 0, 0);
+    QCOMPARE(places->model()->rowCount(), 0);
+    // The same by keys.
+    QTest::mouseClick(view.findChild<QWidget*>(QStringLiteral("pass_places_close")), Qt::LeftButton);
+    QVERIFY(!places->isVisible());
+    table->setCurrentIndex(table->model()->index(2, matches));
+    QTest::keyClick(table, Qt::Key_Return);
+    QVERIFY(places->isVisible());
+    QCOMPARE(places->currentIndex().row(), 1);
+    QTest::keyClick(places, Qt::Key_Return);
+    QCOMPARE(shown.size(), 1);
+    QCOMPARE(shown.takeFirst(), (QVariantList{"pre-grad passes", "", 1}));
+  }
+
   void aPhaseStandsBesideItsEarlierTimes() {
     const EarlierStartups earlier(historyOf({100, 300, 200, 50}));
     const EarlierTimes load = earlier.of(QStringLiteral("load"));
@@ -168,8 +242,8 @@ class StartupsTest : public QObject {
     QCOMPARE(model->columnCount(), alone + 6);
     QCOMPARE(model->headerData(3, Qt::Horizontal).toString(), QStringLiteral("Change"));
     QStringList row;
-    for (int c = 0; c < 9; ++c) row << cell(model, 0, c);
-    QCOMPARE(row, (QStringList{"load", "50 ns", "33 %", "−75 %", "200 ns", "200 ns", "3", "100 ns", "300 ns"}));
+    for (int c = 0; c < 12; ++c) row << cell(model, 0, c);
+    QCOMPARE(row, (QStringList{"load", "50 ns", "33 %", "−75 %", "", "", "", "200 ns", "200 ns", "3", "100 ns", "300 ns"}));
     QVERIFY(view.findChild<QWidget*>(QStringLiteral("startup_history"))->isVisible());
   }
 };

@@ -369,7 +369,15 @@ void recorded() {
   w.loop().act(
       [&] { emit graph->findChild<PhaseStrip*>()->chosen(QStringLiteral("recompute"), QStringLiteral("specialise")); });
   alone("graph", QStringLiteral("recorded-graph"));
-  alone("startup_table", QStringLiteral("recorded-startup"));
+  View* startup = alone("startup_table", QStringLiteral("recorded-startup"));
+  auto* phases = startup->findChild<QTableView*>(QStringLiteral("startup_table_table"));
+  int row = 0;
+  while (row + 1 < phases->model()->rowCount() && !w->store().phases()[std::size_t(row)].pass().near_misses_size()) ++row;
+  w.loop().act([&] {
+    phases->setCurrentIndex(phases->model()->index(row, 0));
+    QTest::keyClick(phases, Qt::Key_Return);
+  });
+  save(w, *w, QStringLiteral("recorded-startup-places"));
   alone("determinism", QStringLiteral("recorded-determinism"));
 }
 

@@ -319,7 +319,7 @@ class RecordedTest : public QObject {
       QVERIFY(w.loop().wait([&] { return w->store().project().startupHistory().startups.size() == 2; }));
       auto* table = tableOf(w.view(QStringLiteral("startup_table")));
       QVERIFY(w.loop().wait([&] { return table->headerData(3, Qt::Horizontal).toString() == QStringLiteral("Change"); }));
-      QCOMPARE(rowOf(w.view(QStringLiteral("startup_table")), QStringLiteral("gradient")).value(6), QStringLiteral("1"));
+      QCOMPARE(rowOf(w.view(QStringLiteral("startup_table")), QStringLiteral("gradient")).value(9), QStringLiteral("1"));
       QVERIFY(w.view(QStringLiteral("startup_chart"))
                   ->headerText()
                   .contains(QStringLiteral("from the read model to a new plan")));

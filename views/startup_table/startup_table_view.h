@@ -9,6 +9,7 @@
 namespace stepscope {
 
 class HistoryPlot;
+class PassPlaces;
 
 class StartupTableView : public TablePanel {
   Q_OBJECT
@@ -20,13 +21,16 @@ class StartupTableView : public TablePanel {
  protected:
   void refill() override;
   void fillMenu(QMenu& menu, int row) override;
+  void activated(int row) override;
 
  private:
-  void showHistory();  // of the chosen phase
-  // The graph of a place of the build, in the graph view.
+  void showChosen();  // the history of the chosen phase, and its places where their list is open
+  void openPlaces(int column, bool withKeyboard);
+  // The graph of a place of the build, in the graph view; without one the node is only selected.
   void showInGraph(const QString& stop, const QString& base, int node);
 
   HistoryPlot* plot_;
+  PassPlaces* places_;
   QStringList paths_;  // of the rows
 };
 
