@@ -12,9 +12,35 @@
 #include "app/workbench/status_line.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/names.h"
 #include "views/common/running.h"
 
 namespace stepscope {
+namespace {
+
+// What the breakpoint is set on, as a person set it: its number is the worker's. Empty for one on values.
+QString whereItBreaks(const SnapshotStore& store) {
+  using B = snapshot::Breakpoint;
+  const auto& all = store.breakpoints();
+  const auto set = std::find_if(all.begin(), all.end(), [&](const B& b) { return b.id() == store.position().breakpoint(); });
+  const int at = store.position().instruction();
+  const auto* next = store.plan() ? store.plan()->instruction(at) : nullptr;
+  if (set == all.end() || !next || !store.graph()) return {};
+  const QString node = names::node(*store.graph(), next->node());
+  switch (set->condition_case()) {
+    case B::kInstruction:
+    case B::kNode: return QStringLiteral("the breakpoint on instruction %1, %2").arg(format::count(at), node);
+    case B::kOp:
+      return QStringLiteral("the breakpoint on every %1: instruction %2, %3")
+          .arg(format::visible(set->op()), format::count(at), node);
+    case B::kPhase:
+      return QStringLiteral("the breakpoint where %1 begins: instruction %2, %3")
+          .arg(names::phase(set->phase()).toLower(), format::count(at), node);
+    default: return {};
+  }
+}
+
+}  // namespace
 namespace {
 constexpr int kLookEveryMs = 200;
 }  // namespace
@@ -32,6 +58,13 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
   connect(&session_, &ModelSession::problem, this, &SessionNotices::tellProblem);
   connect(&session_, &ModelSession::alertRaised, this, &SessionNotices::tellAlert);
   connect(&session_, &ModelSession::brokeAt, this, &SessionNotices::tellBreak);
+  // Why it stopped holds where it stopped.
+  connect(&store_, &SnapshotStore::positionChanged, this, [this] {
+    const std::pair<std::int64_t, std::int64_t> now(store_.position().step(), store_.position().instruction());
+    if (!stoppedAt_ || *stoppedAt_ == now) return;
+    stoppedAt_.reset();
+    parts_.status.takeBack(stopTold_);
+  });
   connect(&session_, &ModelSession::longRepeat, this, &SessionNotices::askToRepeat);
   connect(&session_, &ModelSession::progress, &parts_.status, &StatusLine::setProgress);
   connect(&session_, &ModelSession::note, &parts_.status, &StatusLine::note);
@@ -89,7 +122,10 @@ void SessionNotices::tellWhatDoesNotFit(const QString& text) {
 void SessionNotices::tellBreak(const QString& reason, int instruction) {
   const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
   if (!made) {
-    parts_.status.note(QStringLiteral("Stopped by %1").arg(reason));
+    const QString what = whereItBreaks(store_);
+    stopTold_ = QStringLiteral("Stopped by %1").arg(what.isEmpty() ? reason : what);
+    stoppedAt_.emplace(store_.position().step(), store_.position().instruction());
+    parts_.status.note(stopTold_);
     return;
   }
   const QString maker = QStringLiteral("%1 %2").arg(format::count(instruction), format::visible(made->op()));

@@ -5,6 +5,8 @@
 
 #include <QObject>
 #include <QTimer>
+#include <optional>
+#include <utility>
 
 #include "app/workbench/window_parts.h"
 #include "engine/snapshot/worker.pb.h"
@@ -37,6 +39,8 @@ class SessionNotices : public QObject {
   ChangeHistory& history_;
   bool fitting_ = false;  // a budget was asked for so that the plan fits, and no plan came of it yet
   QTimer progress_;
+  QString stopTold_;                                                // in the status line
+  std::optional<std::pair<std::int64_t, std::int64_t>> stoppedAt_;  // step and instruction that it is of
 };
 
 }  // namespace stepscope

@@ -117,9 +117,14 @@ void StatusLine::changeEvent(QEvent* event) {
 }
 
 void StatusLine::note(const QString& text) {
+  noted_ = text;
   note_->setText(note_->fontMetrics().elidedText(text, Qt::ElideRight, note_->width()));
   note_->setToolTip(text.toHtmlEscaped());
   noteTimer_.start(6000);
+}
+
+void StatusLine::takeBack(const QString& note) {
+  if (noted_ == note) note_->clear();
 }
 
 void StatusLine::setRun(std::int64_t goal, bool fullSpeed) {

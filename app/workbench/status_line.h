@@ -27,7 +27,8 @@ class StatusLine : public QWidget {
   void setRestoring(bool restoring);
   // Of the step that runs at full speed: instructions done.
   void setProgress(const QString& what, qint64 done, qint64 total);
-  void note(const QString& text);  // for a few seconds, in place of the fields
+  void note(const QString& text);      // for a few seconds, in place of the fields
+  void takeBack(const QString& note);  // unless another one stands there
 
  signals:
   void workerClicked();
@@ -44,7 +45,7 @@ class StatusLine : public QWidget {
   const SnapshotStore& store_;
   const SelectionModel& selection_;
   QLabel *where_, *step_, *phase_, *loss_, *speed_, *peak_, *device_, *worker_, *recorder_, *note_;
-  QString recorderText_, recorderRole_, recorderTip_, script_;
+  QString recorderText_, recorderRole_, recorderTip_, script_, noted_;
   QTimer noteTimer_;
   std::int64_t goal_ = 0;
   bool fullSpeed_ = false, restoring_ = false;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/workbench/window_driver.h"
+#include "views/common/names.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
 
@@ -88,6 +89,26 @@ class SaidTest : public QObject {
     w.loop().act([&] { w->session().pause(); });
     QVERIFY(w.settled());
     QVERIFY(!over);
+  }
+
+  // Why it stopped is said where it stopped, and no longer one instruction away.
+  void aStopIsForgottenWhenThePositionMoves() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const auto* note = w->findChild<QLabel*>(QStringLiteral("status_note"));
+    w.loop().act([&] { w->session().toggleBreakpoint(9); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->actions()[QStringLiteral("run")]->trigger(); });
+    QVERIFY(w.settled());
+    QCOMPARE(w.instruction(), 9);
+    QVERIFY2(note->text().contains(QStringLiteral("instruction 9")), qPrintable(note->text()));
+    // A person gave no breakpoint a number, so none is named.
+    const QString node = names::node(*w->store().graph(), w->store().plan()->instruction(9)->node());
+    QVERIFY2(note->toolTip().endsWith(node.toHtmlEscaped()), qPrintable(note->toolTip()));
+    QVERIFY2(!note->text().contains(QStringLiteral("breakpoint 3")), qPrintable(note->text()));
+    QVERIFY_DONE(w.act("step_back"), w);
+    QCOMPARE(w.instruction(), 8);
+    QVERIFY2(!note->text().contains(QStringLiteral("instruction 9")), qPrintable(note->text()));
   }
 
   void aMistakeInAQueryIsSaid() {
