@@ -327,8 +327,15 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
     if (it == arrays.end()) {
       std::string found;
       for (const auto& [name, array] : arrays) found += (found.empty() ? "" : ", ") + name;
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("data '{}': no array '{}'; found {}", data, input.name, found.empty() ? "none" : found));
+      if (found.empty()) found = "none";
+      if (comparedOutput(graph, id))
+        return tl::make_unexpected(
+            Error{ErrorCode::kNotFound,
+                  fmt::format("data '{}': no array '{}', which the attached loss compares with; found {}; expected an array "
+                              "of that name, or labels set to the input that has the targets",
+                              data, input.name, found),
+                  "labels"});
+      return fail(ErrorCode::kNotFound, fmt::format("data '{}': no array '{}'; found {}", data, input.name, found));
     }
     SS_ASSIGN(const bool perStep, fitsInput(data, input, it->second));
     layout.perStep[input.name] = perStep;

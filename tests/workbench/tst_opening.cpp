@@ -181,6 +181,50 @@ class OpeningTest : public QObject {
     QVERIFY(std::isfinite(w->store().steps().back()->loss()));
   }
 
+  // A loss that is attached compares with the labels that the model has; without an array of that name the reason stands
+  // at the field and says what to do.
+  void anAttachedLossTakesTheLabelsOfTheModel() {
+    WindowDriver w({1600, 1000});
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);  // digits: image, label
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const auto attach = [](SetUpDialog& form) {
+      for (auto* box : form.findChildren<QComboBox*>())
+        if (const int at = box->findText(QStringLiteral("attach to logits")); at >= 0) box->setCurrentIndex(at);
+    };
+    const auto labels = [](SetUpDialog& form) { return form.findChild<QComboBox*>(QStringLiteral("set_up_labels")); };
+    QVERIFY(labels(*dialog) && !labels(*dialog)->isVisible());
+    w.loop().act([&] { attach(*dialog); });
+    QVERIFY(labels(*dialog)->isVisible());
+    QCOMPARE(labels(*dialog)->currentText(), QStringLiteral("label"));
+    w.picture(QStringLiteral("attached-labels"));
+    QCOMPARE(pressBuild(w, *dialog), QString());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const double loss = w->store().steps().back()->loss();
+    QVERIFY2(loss > 1 && loss < 5, qPrintable(QString::number(loss)));
+
+    // A new input that the data does not feed.
+    w.loop().act([&] { w->actions()[QStringLiteral("configure")]->trigger(); });
+    QCOMPARE(labels(*shownSetUp(w))->currentText(), QStringLiteral("label"));
+    w.loop().act([&] {
+      labels(*shownSetUp(w))->setCurrentText(QStringLiteral("answers"));
+      shownSetUp(w)->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click();
+    });
+    const auto refusal = [&] {
+      auto* shown = shownSetUp(w);
+      return shown ? shown->findChild<QLabel*>(QStringLiteral("set_up_refusal")) : nullptr;
+    };
+    QVERIFY(w.loop().wait([&] { return refusal() && !w->session().busy(); }));
+    QVERIFY(w.settled());
+    QVERIFY2(refusal()->text().contains(QStringLiteral("no array 'answers'")) &&
+                 refusal()->text().contains(QStringLiteral("labels set to the input")),
+             qPrintable(refusal()->text()));
+    auto* field = labels(*shownSetUp(w));
+    QCOMPARE(field->currentText(), QStringLiteral("answers"));
+    const int below = refusal()->mapTo(shownSetUp(w), QPoint()).y() - field->mapTo(shownSetUp(w), QPoint()).y();
+    QVERIFY2(below > 0 && below < 8 * Metrics::current().unit, qPrintable(QString::number(below)));
+    w.picture(QStringLiteral("attached-labels-refused"));
+  }
+
   // Another set-up of the same model keeps what was chosen besides, and no proof of the plan that is gone.
   void anotherSetUpKeepsTheOptions() {
     WindowDriver w({1600, 1000});

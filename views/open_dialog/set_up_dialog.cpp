@@ -143,11 +143,19 @@ void SetUpDialog::paintEvent(QPaintEvent* event) {
 
 void SetUpDialog::update() {
   proposeFunction();
+  proposeLabels();
   const bool attach = loss_->currentData().toString().startsWith(u"at:");
   lossFunction_->setVisible(attach);
+  labelsLine_->setVisible(attach);
+  const QString labels = labels_->currentText().trimmed();
+  const bool own = std::any_of(model_->inputs().begin(), model_->inputs().end(),
+                               [&](const auto& input) { return QString::fromStdString(input.name()) == labels; });
   lossReason_->setText(
       loss_->count() == 0 ? QStringLiteral("No float output that a loss could be made from")
-      : attach ? QStringLiteral("A loss is attached to this output; its labels become an input where the model has none")
+      : attach && own     ? QStringLiteral("A loss is attached to this output, which is compared with the input %1")
+                            .arg(format::visible(labels))
+      : attach ? QStringLiteral("A loss is attached to this output; %1 becomes a new input, which the data has to have")
+                     .arg(labels.isEmpty() ? QStringLiteral("labels") : format::visible(labels))
                : sentence(format::visible(model_->loss_reason())));
   const QString data = data_->text().trimmed(), proposed = QString::fromStdString(model_->proposed_data());
   const QString beside = sentence(format::visible(model_->data_reason()));
@@ -217,6 +225,7 @@ snapshot::Configure SetUpDialog::configuration() const {
   if (loss.startsWith(u"at:")) {
     set("logits", loss.mid(3));
     set("loss-fn", lossFunction_->currentData().toString());
+    set("labels", labels_->currentText());
   }
   set("optimizer", optimizer_->currentData().toString());
   set("lr", rate_->text());

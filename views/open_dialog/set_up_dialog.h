@@ -65,6 +65,7 @@ class SetUpDialog : public QDialog {
   void chooseData();
   void update();
   void proposeFunction();
+  void proposeLabels();
   QWidget* fieldOf(const QString& setting) const;
   static QString value(const snapshot::Configure& configuration, const char* name);
 
@@ -73,6 +74,8 @@ class SetUpDialog : public QDialog {
   QLineEdit* data_;
   QComboBox* loss_;
   QComboBox* lossFunction_;
+  QComboBox* labels_;  // the input with the targets of an attached loss; may be typed
+  QWidget* labelsLine_;
   QComboBox* optimizer_;
   QLineEdit *rate_, *decay_, *momentum_, *clip_, *accumulate_;
   QLineEdit *train_, *freeze_, *seed_, *threads_, *dims_;
@@ -89,6 +92,7 @@ class SetUpDialog : public QDialog {
   QString refused_;            // what is told below all fields
   QString asked_;              // the setting at fault while no field shows it
   bool chosenFunction_ = false;
+  bool chosenLabels_ = false;
 };
 
 }  // namespace stepscope

@@ -62,6 +62,17 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
     chosenFunction_ = true;
   }
   connect(lossFunction_, &QComboBox::activated, this, [this] { chosenFunction_ = true; });
+  labels_ = new QComboBox;
+  labels_->setEditable(true);
+  labels_->setInsertPolicy(QComboBox::NoInsert);
+  for (const auto& input : model_->inputs()) labels_->addItem(format::visible(input.name()));
+  labels_->lineEdit()->setPlaceholderText(QStringLiteral("a new input, labels"));
+  labels_->setObjectName(QStringLiteral("set_up_labels"));
+  labels_->setAccessibleName(QStringLiteral("labels"));
+  labels_->setCurrentText(value(before, "labels"));
+  chosenLabels_ = !value(before, "labels").isEmpty();
+  connect(labels_->lineEdit(), &QLineEdit::textEdited, this, [this] { chosenLabels_ = true; });
+  connect(labels_, &QComboBox::activated, this, [this] { chosenLabels_ = true; });
   lossReason_ = quiet({});
   optimizer_ = new QComboBox;
   optimizer_->setAccessibleName(QStringLiteral("Optimizer"));
@@ -104,6 +115,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
       {dims_, QStringLiteral("NAME=N for each symbolic dimension of synthetic data")},
       {loss_, QStringLiteral("The scalar to minimise, or the output to attach a loss to")},
       {lossFunction_, QStringLiteral("What is attached to the output")},
+      {labels_, QStringLiteral("The input that the output is compared with: one of the model, or a name that becomes a new "
+                               "one. The data needs an array of that name")},
       {optimizer_, QStringLiteral("PyTorch's formulas and defaults")},
       {rate_, QStringLiteral("Learning rate")},
       {decay_, QStringLiteral("Weight decay")},
@@ -128,7 +141,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   form->addRow(QStringLiteral("Data"), column({line({data_, proposed_, browse}), dataReason_}));
   form->addRow(QStringLiteral("Dimensions"), column({dims_, dimsReason_}));
-  form->addRow(QStringLiteral("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
+  labelsLine_ = grid(names, {{{QStringLiteral("labels"), labels_}}});
+  form->addRow(QStringLiteral("Loss"), column({line({loss_, lossFunction_}), labelsLine_, lossReason_}));
   form->addRow(QStringLiteral("Optimizer"),
                grid(names, {{{{}, optimizer_}, {QStringLiteral("rate"), rate_}, {QStringLiteral("decay"), decay_}},
                             {{QStringLiteral("momentum"), momentum_},
@@ -146,6 +160,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   scroll->setWidget(page);
   for (QLineEdit* e : {data_, train_, freeze_}) connect(e, &QLineEdit::textChanged, this, &SetUpDialog::update);
   connect(loss_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
+  connect(lossFunction_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
+  connect(labels_, &QComboBox::currentTextChanged, this, &SetUpDialog::update);
   connect(optimizer_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
   return scroll;
 }
@@ -200,12 +216,29 @@ void SetUpDialog::proposeFunction() {
   lossFunction_->setCurrentIndex(lossFunction_->findData(classes ? QStringLiteral("cross_entropy") : QStringLiteral("mse")));
 }
 
+// The model's own targets: the input that is read as class labels, or one that is called so, of the type that the loss
+// compares with.
+void SetUpDialog::proposeLabels() {
+  if (chosenLabels_) return;
+  const bool classes = lossFunction_->currentData() == QStringLiteral("cross_entropy");
+  QString found;
+  for (const auto& input : model_->inputs()) {
+    const QString name = QString::fromStdString(input.name()), dtype = QString::fromStdString(input.dtype());
+    if (dtype.startsWith(classes ? u"int" : u"float") == false) continue;
+    static const QStringList kNames{"label", "labels", "target", "targets"};
+    const bool role = QString::fromStdString(input.role()).startsWith(u"class labels");
+    if (role || kNames.contains(name, Qt::CaseInsensitive)) found = name;
+    if (role) break;
+  }
+  labels_->setCurrentText(found);
+}
+
 QWidget* SetUpDialog::fieldOf(const QString& setting) const {
   const std::pair<const char*, QWidget*> fields[] = {{"data", data_},
                                                      {"dim", dims_},
                                                      {"loss", loss_},
                                                      {"logits", loss_},
-                                                     {"labels", loss_},
+                                                     {"labels", labels_},
                                                      {"loss-fn", lossFunction_},
                                                      {"optimizer", optimizer_},
                                                      {"lr", rate_},

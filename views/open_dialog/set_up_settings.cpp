@@ -55,8 +55,8 @@ std::vector<std::pair<std::string, std::string>> settingsOf(const snapshot::Conf
 
 bool hasField(const std::string& setting) {
   static constexpr const char* kFields[] = {
-      "data",           "dim",        "loss",  "logits", "loss-fn", "optimizer", "lr",    "weight-decay", "momentum",
-      "clip-grad-norm", "accumulate", "train", "freeze", "seed",    "threads",   "device"};
+      "data",           "dim",        "loss",  "logits", "labels", "loss-fn", "optimizer", "lr", "weight-decay", "momentum",
+      "clip-grad-norm", "accumulate", "train", "freeze", "seed",   "threads", "device"};
   return std::find(std::begin(kFields), std::end(kFields), setting) != std::end(kFields);
 }
 
