@@ -151,7 +151,11 @@ void MainWindow::connectParts() {
   connect(&views_, &ViewCommands::themeChanged, &toolbarFacts_, &ToolbarFacts::updateAlerts);
   connect(&layouts_, &LayoutKeeper::arranged, this, &MainWindow::arranged);
   connect(&layouts_, &LayoutKeeper::savedChanged, this, &MainWindow::remember);
-  connect(&opening_, &ModelOpening::lookedAt, this, [this] { showStartPage(false); });
+  connect(&opening_, &ModelOpening::lookedAt, this, [this] {
+    showStartPage(false);
+    // Only the graph has something to show before a build, whatever the layout is.
+    if (std::exchange(lookedAt_, session_.modelPath()) != session_.modelPath()) board_->show(QStringLiteral("graph"));
+  });
   connect(&opening_, &ModelOpening::fitWanted, &notices_, &SessionNotices::fitByRecompute);
   // Also for a window that does not live to be closed.
   connect(&recordingWiring_, &RecordingWiring::runBegun, this, &MainWindow::remember);
@@ -218,7 +222,7 @@ void MainWindow::updateActions() {
   updateReports();
   (*actions_)[QStringLiteral("layout_delete")]->setEnabled(layouts_.isSaved());
   const bool panels = pages_->currentWidget() == board_;
-  for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit", "tear_out"})
+  for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit", "tear_out", "options"})
     (*actions_)[QLatin1String(id)]->setEnabled(panels);
 }
 
@@ -228,7 +232,8 @@ void MainWindow::remember() {
   layouts_.remember(), modelMemory_.remember();
   for (const ViewEntry& entry : viewList()) {
     const QString id = QString::fromLatin1(entry.id);
-    if (const View* view = board_->find(id)) settings_.set(QStringLiteral("view/") + id, view->saveState());
+    if (const View* view = board_->find(id))
+      settings_.set(QStringLiteral("view/") + id, ModelMemory::lasting(id, view->saveState()));
   }
 }
 

@@ -112,6 +112,7 @@ class MainWindow : public QMainWindow {
   PanelBoard* board_;
   StatusLine* status_;
   View* start_ = nullptr;
+  QString lookedAt_;  // the model whose graph was shown before its build
   WindowParts parts_;
   FileQuestions questions_;
   RecentFiles files_;

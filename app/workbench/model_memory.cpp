@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/model_memory.h"
 
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <algorithm>
 
 #include "app/workbench/panel_board.h"
@@ -16,6 +18,11 @@ const QString kModelKey = QStringLiteral("view_model");
 const QStringList kOfAModel = {QStringLiteral("graph"),   QStringLiteral("instructions"), QStringLiteral("model"),
                                QStringLiteral("buffers"), QStringLiteral("options"),      QStringLiteral("value_history")};
 
+// Views whose state is more than a filter.
+const QStringList kLasting = {QStringLiteral("graph"),  QStringLiteral("sql"),    QStringLiteral("log"),
+                              QStringLiteral("source"), QStringLiteral("ledger"), QStringLiteral("compare")};
+const QString kFilter = QStringLiteral("filter");  // beside others, in an object
+
 }  // namespace
 
 ModelMemory::ModelMemory(const WindowParts& parts, ToolbarFacts& breaks, WindowSettings& settings)
@@ -25,7 +32,15 @@ ModelMemory::ModelMemory(const WindowParts& parts, ToolbarFacts& breaks, WindowS
 }
 
 QString ModelMemory::stateFor(const QString& view, const QString& stored) const {
-  return !kOfAModel.contains(view) || model_ == stored_ ? stored : kept_.value(model_).views.value(view);
+  return !kOfAModel.contains(view) || model_ == stored_ ? lasting(view, stored) : kept_.value(model_).views.value(view);
+}
+
+QString ModelMemory::lasting(const QString& view, const QString& state) {
+  if (!kLasting.contains(view)) return {};
+  QJsonObject object = QJsonDocument::fromJson(state.toUtf8()).object();
+  if (!object.contains(kFilter)) return state;
+  object[kFilter] = QString();
+  return QString::fromUtf8(QJsonDocument(object).toJson(QJsonDocument::Compact));
 }
 
 void ModelMemory::remember() { settings_.set(kModelKey, stored_ = model_); }

@@ -21,6 +21,8 @@ class ModelMemory : public QObject {
 
   // What a view that is made now begins with; `stored`: what the settings have for it, of the model that was open last.
   QString stateFor(const QString& view, const QString& stored) const;
+  // What of the state of a view outlives the window: a filter does not, which would hide things that nobody remembers.
+  static QString lasting(const QString& view, const QString& state);
   // Which model the states in the settings are of; to be called when they are written.
   void remember();
 

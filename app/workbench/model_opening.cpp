@@ -10,6 +10,7 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/capture_settings.h"
 #include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
 #include "app/workbench/places.h"
 #include "app/workbench/questions.h"
 #include "app/workbench/recent_files.h"
@@ -274,6 +275,16 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     parts_.notice.clear();
     inPlaceOfARun(path, [this, path] { session_.inspect(path, QStringLiteral("random")); });
+  });
+  // The keyboard goes where the next key is wanted, not to the first button of the window.
+  connect(dialog, &QDialog::finished, this, [this] {
+    QTimer::singleShot(0, this, [this] {
+      if (setUpShown() || !parts_.board.isVisible()) return;
+      const auto* frame = parts_.board.findChild<QWidget*>(QStringLiteral("instructions_frame"));
+      const View* view =
+          frame && frame->isVisible() ? parts_.board.find(QStringLiteral("instructions")) : parts_.board.activeView();
+      if (view) parts_.board.focus(*view);
+    });
   });
   dialog->setWindowFlags(Qt::Widget);
   dialog->setFixedWidth(std::min(parts_.window.width() * 11 / 20, 58 * Metrics::current().unit));

@@ -17,6 +17,7 @@ PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* paren
     areas[i] = groups_[i] = new PanelGroup(static_cast<Area>(i));
     connect(groups_[i], &PanelGroup::viewDropped, this, &PanelBoard::move);
     connect(groups_[i], &PanelGroup::tabMenuWanted, this, &PanelBoard::openTabMenu);
+    connect(groups_[i], &PanelGroup::chosen, this, &PanelBoard::choose);
     connect(groups_[i], &PanelGroup::frontChanged, this, &PanelBoard::activeViewChanged);
     connect(groups_[i], &PanelGroup::helpWanted, this, &PanelBoard::helpWanted);
     connect(groups_[i], &PanelGroup::viewTornOut, this, &PanelBoard::tearOut);
@@ -111,6 +112,15 @@ void PanelBoard::place(const QString& id, std::size_t area) {
   groups_[area]->orderTabs(layout_.views[area]);
 }
 
+// The view whose tab was clicked is the current one, and has the keyboard once the click is over.
+void PanelBoard::choose(const QString& id) {
+  active_ = id;
+  emit activeViewChanged();
+  turns::later(this, [this, id] {
+    if (const ViewFrame* f = frames_.value(id); active_ == id && f && f->isVisible()) focus(*f->view());
+  });
+}
+
 void PanelBoard::placeAwaited() {
   if (awaited_.isEmpty()) return;
   const QString id = awaited_.takeFirst();
@@ -148,7 +158,12 @@ View* PanelBoard::find(const QString& id) const {
 }
 
 void PanelBoard::focus(const View& view) {
-  if (ViewFrame* f = frames_.value(view.objectName())) f->currentWidget()->setFocus();
+  ViewFrame* f = frames_.value(view.objectName());
+  if (!f) return;
+  f->currentWidget()->setFocus();
+  if (active_ == view.objectName()) return;
+  active_ = view.objectName();
+  emit activeViewChanged();
 }
 
 View* PanelBoard::show(const QString& id) {
@@ -217,7 +232,7 @@ void PanelBoard::hideEvent(QHideEvent* event) {
 }
 
 View* PanelBoard::activeView() const {
-  if (View* view = find(active_); view && view->isVisible()) return view;
+  if (const ViewFrame* f = frames_.value(active_); f && f->isVisible()) return f->view();
   for (const Area area : {Area::kCentre, Area::kLeft, Area::kBottom, Area::kRight}) {
     if (View* view = group(area)->frontView()) return view;
   }

@@ -58,6 +58,7 @@ class PanelBoard : public QWidget {
   ViewFrame* takeFrame(const QString& id);
   ViewFrame* frame(const QString& id);
   void place(const QString& id, std::size_t area);
+  void choose(const QString& id);
   void placeAwaited();
   void hideEmptyGroups();
   void openTabMenu(const QString& id, const QPoint& globalPos);

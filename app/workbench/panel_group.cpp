@@ -71,7 +71,13 @@ ViewFrame::ViewFrame(View* view, QWidget* parent)
 void ViewFrame::showEmptyText() {
   const QString text = view_->shownEmptyText();
   empty_->setText(text);
-  setCurrentWidget(text.isEmpty() ? static_cast<QWidget*>(shelf_) : empty_);
+  // The keyboard stays with the view, whichever of the two stands there.
+  const QWidget* focus = QApplication::focusWidget();
+  const bool mine = focus && isAncestorOf(focus);
+  QWidget* now = text.isEmpty() ? static_cast<QWidget*>(shelf_) : empty_;
+  if (now == currentWidget()) return;
+  setCurrentWidget(now);
+  if (mine) now->setFocus();
 }
 
 PanelGroup::PanelGroup(Area area, QWidget* parent)
@@ -121,6 +127,9 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
   layout->addWidget(header_);
   layout->addWidget(pages_, 1);
   connect(tabs_, &QTabBar::currentChanged, this, &PanelGroup::showFront);
+  connect(tabs_, &QTabBar::tabBarClicked, this, [this](int tab) {
+    if (tab >= 0) emit chosen(tabs_->tabData(tab).toString());
+  });
   connect(tabs_, &PanelTabs::draggedOut, this, [this](int tab) { emit viewTornOut(tabs_->tabData(tab).toString()); });
   tabs_->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(tabs_, &QWidget::customContextMenuRequested, this, [this](const QPoint& at) {
@@ -265,7 +274,10 @@ void PanelGroup::fillMore() {
   more_->menu()->clear();
   for (int i = 0; i < tabs_->count(); ++i)
     if (!tabs_->isTabVisible(i))
-      more_->menu()->addAction(tabs_->tabText(i), this, [this, id = tabs_->tabData(i).toString()] { bringToFront(id); });
+      more_->menu()->addAction(tabs_->tabText(i), this, [this, id = tabs_->tabData(i).toString()] {
+        bringToFront(id);
+        emit chosen(id);
+      });
 }
 
 // The least important part of a header is its end; what does not fit whole is left out, and stands in the tooltip.

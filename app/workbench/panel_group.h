@@ -55,6 +55,7 @@ class PanelGroup : public QWidget {
   void viewTornOut(const QString& id);  // dragged out of the window
   void tabMenuWanted(const QString& id, const QPoint& globalPos);
   void frontChanged();
+  void chosen(const QString& id);      // a click on its tab
   void helpWanted(const QString& id);  // of the view in front
 
  protected:

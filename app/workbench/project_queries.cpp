@@ -73,6 +73,11 @@ void ProjectQueries::setProject(const QString& path) {
   store_.project().setStartupHistory({});
 }
 
+void ProjectQueries::closeProject() {
+  setProject({});
+  store_.project().setSql({});
+}
+
 // A rewind is not in the file before the next step is. At full speed the steps are ahead of the position.
 std::optional<std::int64_t> ProjectQueries::liveBefore() const {
   if (store_.readOnly() || !store_.plan()) return {};

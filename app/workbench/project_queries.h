@@ -24,6 +24,7 @@ class ProjectQueries : public QObject {
   std::int64_t run() const { return run_; }
   // The project that is recorded or shown; another one than before has other runs.
   void setProject(const QString& path);
+  void closeProject();  // nothing of it stays on the screen; the model that is opened has none yet
 
   void runSql(const QString& query);
   void cancelSql() { cancelSql_->store(true); }

@@ -44,6 +44,10 @@ RecordingWiring::RecordingWiring(const WindowParts& parts, RecentFiles& files, b
 
 void RecordingWiring::connectSession() {
   connect(&session_, &ModelSession::builtChanged, this, &RecordingWiring::builtChanged);
+  // A model that is looked at has no runs yet, and those of the project that was open are not its own.
+  connect(&session_, &ModelSession::modelInspected, this, [this] {
+    if (!session_.built() && !session_.comingBack() && !recording_.recording()) recording_.queries().closeProject();
+  });
   connect(&session_, &ModelSession::phasesTold, &recording_, &Recording::phases);
   connect(&session_, &ModelSession::planRebuilt, this, [this] {
     recording_.build();

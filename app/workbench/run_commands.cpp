@@ -133,7 +133,9 @@ void RunCommands::update() {
   enable("restart", !session_.modelPath().isEmpty());
   enable("configure", parts_.store.model() != nullptr && !session_.busy() && !parts_.store.readOnly());
   enable("determinism", parts_.store.plan() != nullptr);
-  enable("breakpoint", selected);
+  const bool stops = parts_.store.plan() && !parts_.store.readOnly();  // something that can run, and be stopped
+  enable("breakpoint", stops && selected);
+  enable("breakpoint_add", stops);
   enable("load_streams", true);
   // What a script does is not taken back, and what it is trained with is its own.
   for (const char* id : {"step_back", "step_phase_back", "run_back", "abandon", "rewind", "new_run", "save_state",

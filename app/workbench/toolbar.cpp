@@ -22,6 +22,8 @@ class Line : public QWidget {
   void paintEvent(QPaintEvent*) override { QPainter(this).fillRect(7, 0, 1, height(), Tokens::current().border); }
 };
 
+const QString kCancel = QStringLiteral("Cancel");  // of a build
+
 }  // namespace
 
 Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), actions_(actions) {
@@ -47,10 +49,13 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   for (const char* id : {"step_back", "step", "step_phase", "step_whole", "run_here"})
     layout->addWidget(button(QLatin1String(id)));
   addSeparator();
-  actions_[QStringLiteral("stop")]->setIconText(' ' + actions_[QStringLiteral("stop")]->text());
+  pause_ = actions_[QStringLiteral("stop")]->text();
+  pauseTip_ = actions_[QStringLiteral("stop")]->toolTip();
+  actions_[QStringLiteral("stop")]->setIconText(' ' + pause_);
   const QFontMetrics letters(font());
-  runWidth_ = run_->sizeHint().width() + std::max(0, letters.horizontalAdvance(actions_[QStringLiteral("stop")]->text()) -
-                                                         letters.horizontalAdvance(actions_[QStringLiteral("run")]->text()));
+  const int longest = std::max(letters.horizontalAdvance(pause_), letters.horizontalAdvance(kCancel));
+  runWidth_ =
+      run_->sizeHint().width() + std::max(0, longest - letters.horizontalAdvance(actions_[QStringLiteral("run")]->text()));
   runningShown_.setSingleShot(true);
   connect(&runningShown_, &QTimer::timeout, this, &Toolbar::showRunning);
   device_ = new LabelButton(QStringLiteral("Device"));
@@ -150,12 +155,17 @@ void Toolbar::setAlerts(int warnings, int errors) {
   fitTexts();
 }
 
-void Toolbar::setRunning(bool running, bool atOnce) {
+void Toolbar::setRunning(bool running, bool building) {
   running_ = running;
+  // It throws a build away; nobody expects that of a pause.
+  QAction* stop = actions_[QStringLiteral("stop")];
+  stop->setText(building ? kCancel : pause_);
+  stop->setIconText(' ' + stop->text());
+  stop->setToolTip(building ? QStringLiteral("Throw this build away (Esc); what was built before stays") : pauseTip_);
   constexpr int kVisible = 120;  // milliseconds
   if (!running)
     QMetaObject::invokeMethod(this, &Toolbar::endRunning, Qt::QueuedConnection);
-  else if (atOnce)
+  else if (building)
     showRunning();
   else if (!runningShown_.isActive())
     runningShown_.start(kVisible);

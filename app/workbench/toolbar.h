@@ -28,8 +28,9 @@ class Toolbar : public QWidget {
   void setLayoutName(const QString& name);
   void setAlerts(int warnings, int errors);
   // The button offers to run, or to pause. What follows one after the other in one turn of the loop is one work; a single
-  // step is over before a button could be read, so that work which may be short is shown a little later than `atOnce`.
-  void setRunning(bool running, bool atOnce);
+  // step is over before a button could be read, so that work which may be short is shown a little later than a build, which
+  // it offers to cancel.
+  void setRunning(bool running, bool building);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -55,6 +56,7 @@ class Toolbar : public QWidget {
   LabelButton* export_;
   QTimer runningShown_;
   bool running_ = false;
+  QString pause_, pauseTip_;  // what the button says of a run
   int runWidth_ = 0;
 };
 

@@ -53,6 +53,7 @@ class CancelledBuildsTest : public QObject {
     QVERIFY(begin(dialog));
     QCOMPARE(run->defaultAction(), w->actions()[QStringLiteral("stop")]);
     QVERIFY(run->isEnabled());
+    QCOMPARE(run->text().trimmed(), QStringLiteral("Cancel"));  // it throws the build away
     escape();
     QVERIFY(w.settled());
     QVERIFY(!w->session().built() && !w->store().building());
@@ -62,6 +63,7 @@ class CancelledBuildsTest : public QObject {
     QVERIFY(begin(shown()));
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
     QVERIFY(!shown());
+    QCOMPARE(w->actions()[QStringLiteral("stop")]->text(), QStringLiteral("Pause"));
 
     // Another set-up, cancelled, and impatiently so: what was built stands, whatever is pressed then.
     QVERIFY_DONE(w.act("step"), w);

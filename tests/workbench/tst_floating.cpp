@@ -6,6 +6,7 @@
 #include <QJsonDocument>
 #include <QScreen>
 #include <QSettings>
+#include <QTabBar>
 #include <QTest>
 
 #include "app/workbench/actions.h"
@@ -101,6 +102,29 @@ class FloatingTest : public QObject {
     QVERIFY(w.loop().wait([&] { return windowOf(*w, "memory")->isVisible(); }));
     w.loop().act([&] { w->applyLayout(QStringLiteral("Explore")); });
     QVERIFY(w.loop().wait([&] { return !windowOf(*w, "memory"); }));
+  }
+
+  // A click on a tab makes its view the current one, with the keyboard; commands are for it.
+  void aClickOnATabMakesItsViewCurrent() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QApplication::setActiveWindow(&*w);
+    View* graph = w.view(QStringLiteral("graph"));
+    w.view(QStringLiteral("timeline"));
+    w.loop().act([&] { w->board().focus(*graph); });
+    QCOMPARE(w->board().activeView(), graph);
+    for (auto* tabs : w->findChildren<QTabBar*>())
+      for (int i = 0; i < tabs->count(); ++i)
+        if (tabs->tabData(i).toString() == QStringLiteral("timeline") && tabs->isTabVisible(i))
+          w.loop().act([&] { QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(i).center()); });
+    QVERIFY(w.settled());
+    const View* timeline = w->board().find(QStringLiteral("timeline"));
+    QCOMPARE(w->board().activeView(), timeline);
+    const QWidget* focus = QApplication::focusWidget();
+    QVERIFY(focus && timeline->parentWidget()->parentWidget()->parentWidget()->isAncestorOf(focus));
+    QVERIFY(w.act("tear_out"));
+    QVERIFY(w.loop().wait([&] { return windowOf(*w, "timeline") != nullptr; }));
+    QVERIFY(!windowOf(*w, "graph"));
   }
 
   // What was left floating floats again, on a screen that is there.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A model on its way into the window: looked at, left, refused, and what another one leaves of the session that was there.
+#include <QAction>
 #include <QComboBox>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
@@ -23,6 +26,18 @@ class OpeningTest : public QObject {
   Q_OBJECT
 
   QTemporaryDir folder_;
+
+  static QString sampleProject() { return QStringLiteral(SOURCE_FOLDER "/app/samples/two_runs/two_runs.stepscope"); }
+  static QString focusName() {
+    const QWidget* focus = QApplication::focusWidget();
+    return focus ? QLatin1String(focus->metaObject()->className()) + ' ' + focus->objectName() : QStringLiteral("nobody");
+  }
+  // The view, or the text that stands in its place.
+  static bool hasKeyboard(WindowDriver& w, const char* view) {
+    const auto* frame = w->findChild<QWidget*>(QLatin1String(view) + QStringLiteral("_frame"));
+    const QWidget* focus = QApplication::focusWidget();
+    return frame && focus && frame->isAncestorOf(focus);
+  }
 
  private slots:
   void initTestCase() {
@@ -44,12 +59,72 @@ class OpeningTest : public QObject {
     QVERIFY(w.select(Selection::ofNode(w->store().graph()->graph().nodes(3).id())));
     w.loop().act([dialog] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_cancel"))->click(); });
     QVERIFY(w.settled());
+    QVERIFY2(hasKeyboard(w, "instructions"), qPrintable(focusName()));
     QVERIFY(!shownSetUp(w));
     QVERIFY(w->store().graph() && !w->notice().isProblem());
     w.picture(QStringLiteral("look-left"));
     w.loop().act([&] { w->actions()[QStringLiteral("configure")]->trigger(); });
     QVERIFY(shownSetUp(w));
     QVERIFY_LOOP(w);
+  }
+
+  // Whatever layout the window was left in: before a build only the graph has something to show.
+  void aLookShowsTheGraphInEveryLayout() {
+    WindowDriver w({1600, 1000});
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Memory")); });
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    QVERIFY(w.settled());
+    const View* graph = w->board().find(QStringLiteral("graph"));
+    QVERIFY(graph && graph->isVisible());
+    w.picture(QStringLiteral("look-in-memory"));
+    // Once: whoever goes to another layout then stays there. The build leaves the keyboard in the list.
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Step")); });
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY2(hasKeyboard(w, "instructions"), qPrintable(focusName()));
+  }
+
+  // Runs, curves and answers of a project do not stand under the title of another model.
+  void aModelThatIsLookedAtHasNoRunsOfAnotherProject() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openRecorded(sampleProject()), w);
+    const ProjectFacts& project = w->store().project();
+    QVERIFY(w.loop().wait([&] { return project.runs().size() == 2; }));
+    w.loop().act([&] { emit w->wishes().runSql(QStringLiteral("SELECT count(*) FROM steps")); });
+    QVERIFY(w.loop().wait([&] { return !project.sqlRunning() && project.sql().rows.size() == 1; }));
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    QVERIFY(w.settled());
+    QVERIFY(w->windowTitle().startsWith(QStringLiteral("digits")));
+    QVERIFY(project.runs().empty() && project.sql().rows.empty() && !project.runComparison());
+    QVERIFY(project.projectPath().isEmpty() && project.startupHistory().startups.empty());
+    QCOMPARE(cellsOf(*w.view(QStringLiteral("runs"))), QStringList());
+    w.picture(QStringLiteral("look-after-project"));
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY(w.loop().wait([&] { return !project.projectPath().isEmpty() && project.runs().size() == 1; }));
+  }
+
+  // On the start page there is no view that Optimisations could show.
+  void nothingIsOfferedThatDoesNothing() {
+    WindowDriver w;
+    QVERIFY(!w->actions()[QStringLiteral("options")]->isEnabled());
+    QVERIFY(!w->actions()[QStringLiteral("breakpoint_add")]->isEnabled());
+    w.picture(QStringLiteral("start-page"));
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY(w->actions()[QStringLiteral("options")]->isEnabled());
+    QVERIFY(w->actions()[QStringLiteral("breakpoint_add")]->isEnabled());
+    QVERIFY_DONE(w.openRecorded(sampleProject()), w);
+    QVERIFY(!w->actions()[QStringLiteral("breakpoint_add")]->isEnabled());
+    View* runs = w.view(QStringLiteral("runs"));
+    auto* table = runs->findChild<QTableView*>();
+    QVERIFY(w.loop().wait([&] { return table->model()->rowCount() == 2; }));
+    w.loop().act([&] { emit table->customContextMenuRequested(table->visualRect(table->model()->index(0, 0)).center()); });
+    for (const char* id : {"new_run", "name_run"}) {
+      const auto* action = runs->findChild<QAction*>(QLatin1String(id));
+      QVERIFY2(action && !action->isEnabled(), id);
+    }
+    runs->findChild<QMenu*>()->close();
   }
 
   // Another model that was opened and not wanted leaves the session as it was, at its place.

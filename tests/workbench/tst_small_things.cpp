@@ -6,6 +6,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSettings>
+#include <QStandardPaths>
 #include <QTabWidget>
 #include <QTableView>
 #include <QTest>
@@ -96,6 +98,48 @@ class SmallThingsTest : public QObject {
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
     QCOMPARE(filter->text(), QStringLiteral("op:Gemm"));
     QVERIFY(!breaksOn(w, B::kNewInf));
+  }
+
+  // A filter ends with the window; rules that hide records of the log, and a query, do not.
+  void aFilterDoesNotOutliveTheWindow() {
+    QStandardPaths::setTestModeEnabled(true);
+    QTemporaryDir place;
+    QSettings::setPath(QSettings::defaultFormat(), QSettings::UserScope, place.path());
+    const auto filterOf = [](MainWindow& window, const char* view) {
+      return window.board().show(QLatin1String(view))->findChild<QLineEdit*>();
+    };
+    const QString query = QStringLiteral("SELECT 7"), words = QStringLiteral("fuse_batch");
+    {
+      MainWindow window(true);
+      window.show();
+      for (const char* view : {"startup_table", "options", "instructions", "log"}) filterOf(window, view)->setText(words);
+      window.board().show(QStringLiteral("sql"))->restoreState(query);
+      window.leave();
+    }
+    MainWindow window(true);
+    window.show();
+    for (const char* view : {"startup_table", "options", "instructions", "log"})
+      QVERIFY2(filterOf(window, view)->text().isEmpty(), view);
+    QCOMPARE(window.board().show(QStringLiteral("sql"))->saveState(), query);
+  }
+
+  // Tab leaves the table of values: its cells are reached by the arrows.
+  void tabLeavesTheTableOfValues() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QApplication::setActiveWindow(&*w);
+    for (const auto& v : w->store().graph()->graph().values())
+      if (v.name() == "stages.1.conv.weight") QVERIFY(w.select(Selection::ofValue(v.id())));
+    auto* table = w.view(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+    QVERIFY(w.loop().wait([&] { return table->isVisible() && table->model()->rowCount() > 1; }));
+    table->setFocus();
+    table->setCurrentIndex(table->model()->index(0, 0));
+    w.loop().act([&] { QTest::keyClick(table, Qt::Key_Tab); });
+    QVERIFY(QApplication::focusWidget() && !table->hasFocus());
+    QCOMPARE(table->currentIndex(), table->model()->index(0, 0));
+    table->setFocus();
+    w.loop().act([&] { QTest::keyClick(table, Qt::Key_Right); });
+    QCOMPARE(table->currentIndex(), table->model()->index(0, 1));
   }
 
   // The mouse chooses a line of a list as the keys do: what is clicked is what every view shows.

@@ -140,10 +140,14 @@ void RunsView::fillMenu(QMenu& menu, int row) {
   menu.addAction(QStringLiteral("Compare: as A"), this, [this, run] { compare(run, 0); });
   menu.addAction(QStringLiteral("Compare: as B"), this, [this, run] { compare(0, run); });
   menu.addSeparator();
-  for (const char* id : {"new_run", "name_run"})
-    menu.addAction(id == QLatin1String("new_run") ? QStringLiteral("New run from step 0")
-                                                  : QStringLiteral("Name the run that is recorded…"),
-                   this, [this, id] { emit wishes().command(QLatin1String(id)); });
+  for (const char* id : {"new_run", "name_run"}) {
+    QAction* action = menu.addAction(id == QLatin1String("new_run") ? QStringLiteral("New run from step 0")
+                                                                    : QStringLiteral("Name the run that is recorded…"),
+                                     this, [this, id] { emit wishes().command(QLatin1String(id)); });
+    action->setObjectName(QLatin1String(id));
+    action->setEnabled(!store().readOnly() && store().plan());
+    if (store().readOnly()) action->setToolTip(QStringLiteral("This project is open to look at; nothing is recorded"));
+  }
   QAction* away = menu.addAction(QStringLiteral("Delete run %1…").arg(run), this, [this, run] { askToDelete(run); });
   away->setObjectName(QStringLiteral("run_delete"));
   const QString refusal = store().project().runs().size() < 2

@@ -117,6 +117,7 @@ void ElementsPanel::makeTable() {
   elements_->setAccessibleName(QStringLiteral("Elements"));
   elements_->setFrameShape(QFrame::NoFrame);
   elements_->setItemDelegate(editor_);
+  elements_->setTabKeyNavigation(false);  // Tab leaves the table, arrows move in it
   elements_->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed |
                              QAbstractItemView::AnyKeyPressed);
   elements_->setHorizontalScrollMode(QAbstractItemView::ScrollPerItem);
