@@ -48,6 +48,8 @@ const std::vector<ActionEntry>& Actions::table() {
       {"abandon", "Run", "Throw step away", "", "", "Go back to the state before this step"},
       {"train", "Run", "Train at full speed…", "Ctrl+F5", "", "Run many training steps without stopping at instructions"},
       {"rewind", "Run", "Rewind to step…", "", "", "Go back to the state before an earlier step"},
+      {"continue_run", "Run", "Continue the training", "", "",
+       "Go on where the window was closed, from the state that was kept; recorded as a run of its own"},
       {"new_run", "Run", "New run from step 0", "", "",
        "Begin again as a run of its own: the same options, data and seed, and the parameters of the file"},
       {"name_run", "Run", "Name this run…", "", "", "The name it has in the list of runs and in reports"},

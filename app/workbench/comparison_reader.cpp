@@ -82,6 +82,7 @@ RunEntry runEntry(const storage::RunRow& r) {
   e.hasLoss = r.firstLoss && r.lastLoss;
   e.firstLoss = r.firstLoss.value_or(0);
   e.lastLoss = r.lastLoss.value_or(0);
+  e.settings[QStringLiteral("weights")] = text(r.weights);
   return e;
 }
 

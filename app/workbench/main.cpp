@@ -79,7 +79,7 @@ int run(int argc, char** argv) {
     QObject::connect(&app, &QCoreApplication::aboutToQuit, endSoon);
   }
   QObject::connect(&ends, &EndSignals::asked, &window, [&window] {
-    window.close();
+    window.closeAtOnce();
     QApplication::exit(0);
   });
   QObject::connect(&app, &QGuiApplication::commitDataRequest, &window, &MainWindow::leave);

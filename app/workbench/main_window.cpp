@@ -55,6 +55,7 @@ MainWindow::MainWindow(bool remember)
       return_(parts_, opening_,
               {[this] { return layouts_.present(); }, [this](const ViewLayout& layout) { layouts_.arrange(layout); }},
               remember),
+      kept_(parts_, opening_, recordingWiring_, return_),
       guide_(parts_, *middle_, *pages_),
       keys_(parts_) {
   setObjectName(QStringLiteral("main_window"));
@@ -159,6 +160,7 @@ void MainWindow::connectParts() {
   connect(&opening_, &ModelOpening::fitWanted, &notices_, &SessionNotices::fitByRecompute);
   // Also for a window that does not live to be closed.
   connect(&recordingWiring_, &RecordingWiring::runBegun, this, &MainWindow::remember);
+  connect(&kept_, &KeptTraining::kept, this, &MainWindow::closeAtOnce);
   connect(&session_, &ModelSession::builtChanged, this, [this] {
     if (session_.built()) {
       showStartPage(false);
@@ -249,6 +251,11 @@ void MainWindow::leave() {
   return_.drop();
 }
 
+void MainWindow::closeAtOnce() {
+  atOnce_ = true;
+  close();
+}
+
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
   if (event->mimeData()->hasUrls() && event->mimeData()->urls().first().isLocalFile()) event->acceptProposedAction();
 }
@@ -269,6 +276,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!atOnce_ && kept_.keep()) return event->ignore();
   leave();
   QMainWindow::closeEvent(event);
 }

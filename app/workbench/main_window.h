@@ -9,6 +9,7 @@
 #include "app/workbench/build_death_notice.h"
 #include "app/workbench/change_history.h"
 #include "app/workbench/guide_wiring.h"
+#include "app/workbench/kept_training.h"
 #include "app/workbench/lab_wiring.h"
 #include "app/workbench/layout_keeper.h"
 #include "app/workbench/model_memory.h"
@@ -66,6 +67,7 @@ class MainWindow : public QMainWindow {
   QStringList layoutNames() const { return layouts_.names(); }
   // What closing keeps and forgets. The window may go on after it: the end of a desktop session can be called off.
   void leave();
+  void closeAtOnce();  // without keeping what is trained
 
   ModelSession& session() { return session_; }
   SnapshotStore& store() { return store_; }
@@ -96,6 +98,8 @@ class MainWindow : public QMainWindow {
   void arranged();
   void remember();
   void restoreGeometryOf(const SettingsReader& settings);
+
+  bool atOnce_ = false;
 
   SnapshotStore store_;
   SelectionModel selection_;
@@ -131,6 +135,7 @@ class MainWindow : public QMainWindow {
   RemoteOpening remote_;
   RecordingWiring recordingWiring_;
   ReturnPath return_;
+  KeptTraining kept_;
   GuideWiring guide_;
   WindowKeys keys_;
 };

@@ -254,17 +254,21 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   const bool other = model != store_.model();
   const bool graph = model->problems_size() == 0 || model->node_count() > 0;
   if (other && graph && session_.built()) dialog->offerLook();
-  connect(dialog, &SetUpDialog::buildWanted, this, [this, other, model, path](const snapshot::Configure& configuration) {
-    parts_.notice.clear();
-    scripted_ = false;
-    wanted_ = configuration;
-    wantedFor_ = path;
-    wantedModel_ = model;
-    if (other)
-      inPlaceOfARun(path, [this, path, configuration] { session_.openAndBuild(path, configuration); });
-    else
-      session_.build(configuration);
-  });
+  if (!other && session_.built() && store_.position().step() > 0) dialog->offerToGoOn(store_.position().step());
+  connect(dialog, &SetUpDialog::buildWanted, this,
+          [this, dialog, other, model, path](const snapshot::Configure& configuration) {
+            parts_.notice.clear();
+            scripted_ = false;
+            wanted_ = configuration;
+            wantedFor_ = path;
+            wantedModel_ = model;
+            if (other)
+              inPlaceOfARun(path, [this, path, configuration] { session_.openAndBuild(path, configuration); });
+            else if (dialog->beginsAgain())
+              session_.newRun(configuration);
+            else
+              session_.build(configuration);
+          });
   if (session_.client().host().local())
     dialog->tellNotes(captureNotes(path));
   else

@@ -4,6 +4,7 @@
 #include <QCryptographicHash>
 #include <QFileInfo>
 #include <QSettings>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,12 @@ void RecentFiles::note(const QString& path) {
 QString RecentFiles::newest() { return settings_.remember() ? settings_.read().texts(kRecent).value(0) : QString(); }
 
 void RecentFiles::noteSetUp(const QString& model, const snapshot::Configure& configuration) {
-  const std::string text = configuration.SerializeAsString();
+  // A state to begin with is asked for each time: nobody expects the next training to begin in the middle of this one.
+  snapshot::Configure lasting = configuration;
+  auto& settings = *lasting.mutable_settings();
+  settings.erase(std::remove_if(settings.begin(), settings.end(), [](const auto& s) { return s.name() == "start-state"; }),
+                 settings.end());
+  const std::string text = lasting.SerializeAsString();
   settings_.set(setUpKey(model), QByteArray(text.data(), static_cast<qsizetype>(text.size())));
 }
 

@@ -24,8 +24,9 @@ Recording::Recording(SnapshotStore& store, QObject* parent) : QObject(parent), s
 
 Recording::~Recording() {
   queries_.cancelSql();
-  threads_.post([](Core& core) {
+  threads_.post([status = endsAs_](Core& core) {
     missStages(core);
+    if (core.recorder) core.recorder->endRun(status);
     core.recorder.reset();
   });
   threads_.finish();

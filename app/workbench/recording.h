@@ -46,6 +46,7 @@ class Recording : public QObject {
   // Of a watched value; what was told before is not written again.
   void statistics(const snapshot::TensorData& value);
   void end(storage::RunStatus status);
+  void endsAs(storage::RunStatus status) { endsAs_ = status; }  // when this is gone, what is recorded then
 
   // Reads a recorded project into the store; run 0 is the newest. Only when it was read the run that is recorded ends: see
   // opening().
@@ -87,6 +88,7 @@ class Recording : public QObject {
   std::uint64_t waitingAt_ = 0;            // jobs with it
   std::shared_ptr<RecordingLoad> load_ = std::make_shared<RecordingLoad>();
   bool recording_ = false;
+  storage::RunStatus endsAs_ = storage::RunStatus::kFinished;
   int builds_ = 0;                   // of the run that is recorded
   int shows_ = 0;                    // projects that were opened
   std::map<int, std::string> told_;  // statistics by value

@@ -102,6 +102,7 @@ void RecordingWiring::connectNotices() {
 void RecordingWiring::builtChanged() {
   if (!session_.built()) {
     recording_.end(storage::RunStatus::kFinished);
+    startState_.clear();
     return;
   }
   // What a new worker goes on with is the run of the one that died.
@@ -130,6 +131,22 @@ QString RecordingWiring::pathFor(const QString& model) const {
          QStringLiteral(".stepscope");
 }
 
+// A build that goes on with the state that there is begins a run all the same: of other settings.
+std::string RecordingWiring::origin() {
+  const QString file = settingOf(session_.configuration(), "start-state");
+  const bool loaded = !file.isEmpty() && std::exchange(startState_, file) != file;
+  const auto from = std::exchange(origin_, std::nullopt);
+  const auto step = parts_.store.position().step();
+  const auto text = [](qint64 run, qint64 before) {
+    return QStringLiteral("from run %1 at step %2").arg(run).arg(before).toStdString();
+  };
+  if (from) return text(from->first, from->second);
+  if (loaded) return QStringLiteral("from %1").arg(file).toStdString();
+  const auto& runs = parts_.store.project().runs();
+  if (step > 0 && recording_.recording() && !runs.empty()) return text(runs.back().id, step);
+  return {};
+}
+
 void RecordingWiring::begin() {
   const SnapshotStore& store = parts_.store;
   const QString path = pathFor(session_.modelPath());
@@ -147,6 +164,7 @@ void RecordingWiring::begin() {
   if (store.model()) info.model = *store.model();
   if (store.machine()) info.machine = *store.machine();
   info.options = store.options();
+  if (std::string weights = origin(); !weights.empty()) info.weights = std::move(weights);
   recording_.begin(path, std::move(info));
   files_.note(path);
 }

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <QObject>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "app/workbench/build_keeper.h"
 #include "app/workbench/log_wiring.h"
@@ -23,6 +26,10 @@ class RecordingWiring : public QObject {
 
   // Where runs are recorded from now on; empty: as said above.
   void setProjectPath(const QString& path) { projectPath_ = path; }
+  QString pathFor(const QString& model) const;
+  bool lasting() const { return remember_ || !projectPath_.isEmpty(); }  // projects outlive the window
+  // The next run begins with the state that this one of the same project had before the step.
+  void goesOnFrom(qint64 run, qint64 step) { origin_ = {run, step}; }
 
  signals:
   void runBegun();  // of a model that was built, before anything of it is recorded
@@ -32,7 +39,7 @@ class RecordingWiring : public QObject {
   void connectNotices();
   void builtChanged();
   void begin();
-  QString pathFor(const QString& model) const;
+  std::string origin();  // of the parameters of the run that begins, for RunInfo::weights
 
   WindowParts parts_;
   ModelSession& session_;
@@ -40,6 +47,8 @@ class RecordingWiring : public QObject {
   RecentFiles& files_;
   bool remember_;
   QString projectPath_;
+  QString startState_;                               // of the run that was begun last
+  std::optional<std::pair<qint64, qint64>> origin_;  // run and step
   BuildKeeper keeper_;
   LogWiring log_;
   ScratchFolder scratch_;  // projects of windows that remember nothing

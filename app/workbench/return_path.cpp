@@ -30,6 +30,8 @@ QByteArray bytesOf(const google::protobuf::Message& message) {
 ReturnPath::ReturnPath(const WindowParts& parts, ModelOpening& opening, Views views, bool remember)
     : parts_(parts), session_(parts.session), store_(parts.store), opening_(opening), views_(std::move(views)) {
   connect(&opening_, &ModelOpening::begun, this, [this] { back_.reset(); });
+  connect(&session_, &ModelSession::builtChanged, this, &ReturnPath::goOn);
+  connect(&session_, &ModelSession::busyChanged, this, &ReturnPath::goOn);
   if (!remember) return;
   mark_ = std::make_unique<SessionMark>(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) +
                                         QStringLiteral("/sessions"));
@@ -45,8 +47,6 @@ ReturnPath::ReturnPath(const WindowParts& parts, ModelOpening& opening, Views vi
   connect(&parts_.recording, &Recording::opened, this, soon);
   connect(&parts_.board, &PanelBoard::changed, this, soon);
   connect(&parts_.board, &PanelBoard::rearranged, this, soon);
-  connect(&session_, &ModelSession::builtChanged, this, &ReturnPath::goOn);
-  connect(&session_, &ModelSession::busyChanged, this, &ReturnPath::goOn);
 }
 
 void ReturnPath::drop() {
@@ -59,21 +59,32 @@ void ReturnPath::keep() {
   if (back_) return;                // until it is reached, the place to go back to is that one
   const bool recorded = store_.readOnly() && store_.plan();
   if (!session_.built() && !recorded) return mark_->drop();
-  SessionPlace place;
-  place.path = recorded ? store_.project().projectPath() : session_.modelPath();
-  place.layout = QJsonDocument(views_.present().toJson()).toJson(QJsonDocument::Compact);
-  place.selectedInstruction = parts_.selection.selection().instruction;
-  place.selectedValue = parts_.selection.selection().value;
-  if (!recorded) {
-    place.configuration = bytesOf(session_.configuration());
-    snapshot::SetBreakpoints breakpoints;
-    for (const auto& b : store_.breakpoints()) *breakpoints.add_breakpoints() = b;
-    place.breakpoints = bytesOf(breakpoints);
-    place.step = store_.position().step();
-    place.instruction = store_.position().in_step() ? store_.position().instruction() : -1;
-    place.edited = session_.edited();
+  SessionPlace place = present();
+  if (recorded) {
+    place = {};
+    place.path = store_.project().projectPath();
+    place.layout = layout();
+    place.selectedInstruction = parts_.selection.selection().instruction;
+    place.selectedValue = parts_.selection.selection().value;
   }
   mark_->keep(place);
+}
+
+QByteArray ReturnPath::layout() const { return QJsonDocument(views_.present().toJson()).toJson(QJsonDocument::Compact); }
+
+SessionPlace ReturnPath::present() const {
+  snapshot::SetBreakpoints breakpoints;
+  for (const auto& b : store_.breakpoints()) *breakpoints.add_breakpoints() = b;
+  const auto& p = store_.position();
+  return {.path = session_.modelPath(),
+          .configuration = bytesOf(session_.configuration()),
+          .breakpoints = bytesOf(breakpoints),
+          .step = p.step(),
+          .instruction = p.in_step() ? p.instruction() : -1,
+          .selectedInstruction = parts_.selection.selection().instruction,
+          .selectedValue = parts_.selection.selection().value,
+          .layout = layout(),
+          .edited = session_.edited()};
 }
 
 void ReturnPath::offer() {
@@ -120,6 +131,7 @@ void ReturnPath::goOn() {
     const auto& p = store_.position();
     if (moves_ == 0) {
       ++moves_;
+      if (!back_->state.isEmpty()) return session_.takeUp(back_->step, back_->state);
       if (back_->step > 0 && back_->step <= kMostRepeated) return session_.train(back_->step);
     }
     const bool there = p.step() == back_->step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a window that ended by itself leaves behind, and the way back to it: model, step, instruction, layout, selection.
-// GUI thread.
+// What a window leaves behind that ended by itself, and the way back to where one stood: model, step, instruction, layout,
+// selection. GUI thread.
 #pragma once
 
 #include <QObject>
@@ -31,10 +31,14 @@ class ReturnPath : public QObject {
   // Says above the views what a window that did not end as it should had open, with the way back.
   void offer();
   void drop();  // this window ends as it should
+  // Where a model stands that is built.
+  SessionPlace present() const;
+  // Opens it and goes there: with its state, where the place has one, else its steps are run again.
+  void goBack(const SessionPlace& place);
 
  private:
   void keep();
-  void goBack(const SessionPlace& place);
+  QByteArray layout() const;
   void goOn();
 
   WindowParts parts_;

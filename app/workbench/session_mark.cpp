@@ -18,7 +18,9 @@ constexpr qint64 kMostBytes = 1 << 20;
 QJsonValue packed(const QByteArray& bytes) { return QString::fromLatin1(bytes.toBase64()); }
 QByteArray unpacked(const QJsonValue& value) { return QByteArray::fromBase64(value.toString().toLatin1()); }
 
-QByteArray write(const SessionPlace& p) {
+}  // namespace
+
+QByteArray jsonOf(const SessionPlace& p) {
   return QJsonDocument(QJsonObject{{QStringLiteral("path"), p.path},
                                    {QStringLiteral("configuration"), packed(p.configuration)},
                                    {QStringLiteral("breakpoints"), packed(p.breakpoints)},
@@ -27,11 +29,13 @@ QByteArray write(const SessionPlace& p) {
                                    {QStringLiteral("selected_instruction"), p.selectedInstruction},
                                    {QStringLiteral("selected_value"), p.selectedValue},
                                    {QStringLiteral("layout"), packed(p.layout)},
-                                   {QStringLiteral("edited"), p.edited}})
+                                   {QStringLiteral("edited"), p.edited},
+                                   {QStringLiteral("state"), p.state},
+                                   {QStringLiteral("run"), p.run}})
       .toJson(QJsonDocument::Compact);
 }
 
-std::optional<SessionPlace> read(const QString& path, QString* problem) {
+std::optional<SessionPlace> readPlace(const QString& path, QString* problem) {
   const auto refuse = [&](const QString& found) {
     if (problem)
       *problem = QStringLiteral("place '%1': found %2; expected where a window stood; it is not offered")
@@ -57,13 +61,15 @@ std::optional<SessionPlace> read(const QString& path, QString* problem) {
   p.selectedValue = o[QStringLiteral("selected_value")].toInt(-1);
   p.layout = unpacked(o[QStringLiteral("layout")]);
   p.edited = o[QStringLiteral("edited")].toBool();
+  p.state = o[QStringLiteral("state")].toString();
+  p.run = o[QStringLiteral("run")].toInteger();
   if (p.path.isEmpty()) return refuse(QStringLiteral("no path"));
   if (p.step < 0) return refuse(QStringLiteral("step %1").arg(p.step));
   return p;
 }
 
+namespace {
 QString lockOf(const QString& file) { return file + QStringLiteral(".lock"); }
-
 }  // namespace
 
 SessionMark::SessionMark(const QString& folder)
@@ -81,7 +87,7 @@ void SessionMark::keep(const SessionPlace& place) {
     }
   }
   QFile file(file_);
-  if (file.open(QIODevice::WriteOnly | QIODevice::Truncate)) file.write(write(place));
+  if (file.open(QIODevice::WriteOnly | QIODevice::Truncate)) file.write(jsonOf(place));
   kept_ = place;
 }
 
@@ -97,7 +103,7 @@ std::optional<SessionPlace> SessionMark::takeLost(QString* problem) {
     QLockFile lock(lockOf(info.filePath()));
     lock.setStaleLockTime(0);
     if (!lock.tryLock(0)) continue;  // its window is there
-    if (!newest) newest = read(info.filePath(), problem);
+    if (!newest) newest = readPlace(info.filePath(), problem);
     QFile::remove(info.filePath());
   }
   return newest;

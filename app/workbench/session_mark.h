@@ -19,9 +19,15 @@ struct SessionPlace {
   int selectedInstruction = -1, selectedValue = -1;
   QByteArray layout;    // Layout::toJson
   bool edited = false;  // values were set by hand
+  QString state;        // file with the training state before `step`; empty: its steps are run again
+  qint64 run = 0;       // of the project, that trained there; 0: not known
 
   bool operator==(const SessionPlace&) const = default;
 };
+
+QByteArray jsonOf(const SessionPlace& place);
+// `problem`: what was found where a place was expected.
+std::optional<SessionPlace> readPlace(const QString& path, QString* problem);
 
 class SessionMark {
  public:

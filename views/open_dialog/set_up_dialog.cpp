@@ -90,6 +90,9 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   problem_->setProperty("role", "error");
   problem_->hide();
   layout->addWidget(problem_);
+  begins_ = quiet({});
+  begins_->setObjectName(QStringLiteral("set_up_begins"));
+  layout->addWidget(begins_);
   buttons_ = new QDialogButtonBox;
   auto* buttons = buttons_;
   build_ = buttons->addButton(QStringLiteral("Build"), QDialogButtonBox::AcceptRole);
@@ -194,6 +197,15 @@ void SetUpDialog::update() {
                         : wrong);
   trained_->setProperty("role", wrong.isEmpty() ? "muted" : "error");
   if (!build_) return;
+  QString file;
+  if (more_) {
+    for (const auto& [name, text] : more_->settings())
+      if (name == "start-state") file = QString::fromStdString(text);
+  }
+  begins_->setText(QStringLiteral("Begins with the state in %1").arg(format::visible(file)));
+  const bool another = !file.isEmpty() && (!begin_ || file != startState_);
+  begins_->setVisible(another);
+  if (begin_) begin_->parentWidget()->setVisible(!another);
   const bool possible = loss_->count() > 0 && model_->problems_size() == 0 && wrong.isEmpty();
   build_->setEnabled(possible);
   const auto weights =

@@ -41,6 +41,9 @@ class SetUpDialog : public QDialog {
   void tellNotes(const QStringList& notes);
   // The model can be looked at without a build, in place of the one that is open.
   void offerLook();
+  // The model is built already and stands at this step: the next build goes on from it, or begins again.
+  void offerToGoOn(std::int64_t step);
+  bool beginsAgain() const { return begin_ && begin_->currentIndex() == 1; }
   // What can be set besides: a page of fields made of the options' metadata. Once.
   void offerMore(const std::vector<snapshot::Option>& options);
 
@@ -86,6 +89,9 @@ class SetUpDialog : public QDialog {
   QString host_;  // empty: this machine
   QPushButton* build_ = nullptr;
   QDialogButtonBox* buttons_ = nullptr;
+  QComboBox* begin_ = nullptr;  // where it may begin at more places than one
+  QLabel* begins_ = nullptr;    // with which file it begins
+  QString startState_;          // that file, of the last build
   QTabWidget* tabs_ = nullptr;
   MoreSettings* more_ = nullptr;
   QLabel* refusal_ = nullptr;  // beside a field

@@ -83,6 +83,11 @@ void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {
       for (const auto& choice : option.choices())
         if (choice != "mirror") addDevice(QString::fromStdString(choice));  // a device that only tests have a use for
   if (!asked_.isEmpty()) showProblem(QString(refused_), QString(asked_));
+  if (auto* state = more_->findChild<QLineEdit*>(QStringLiteral("set_up_more_start-state"))) {
+    startState_ = state->text();
+    connect(state, &QLineEdit::textChanged, this, [this] { update(); });
+  }
+  update();
 }
 
 void SetUpDialog::tellNotes(const QStringList& notes) {
@@ -99,6 +104,23 @@ void SetUpDialog::tellNotes(const QStringList& notes) {
   label->setProperty("role", "warn");
   auto* layout = static_cast<QVBoxLayout*>(this->layout());
   layout->insertWidget(layout->indexOf(tabs_), label);
+}
+
+void SetUpDialog::offerToGoOn(std::int64_t step) {
+  auto* line = new QWidget;
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->addWidget(new QLabel(QStringLiteral("Begins")));
+  begin_ = new QComboBox;
+  begin_->setObjectName(QStringLiteral("set_up_begin"));
+  begin_->setAccessibleName(QStringLiteral("Begins"));
+  begin_->addItem(QStringLiteral("at step %1, with the state that it has now").arg(format::count(step)));
+  begin_->addItem(QStringLiteral("anew, with the parameters of the file or of start-state"));
+  begin_->setToolTip(QStringLiteral("Either is a run of its own in the list of runs"));
+  row->addWidget(begin_, 1);
+  auto* all = static_cast<QVBoxLayout*>(layout());
+  all->insertWidget(all->indexOf(buttons_), line);
+  update();
 }
 
 void SetUpDialog::offerLook() {

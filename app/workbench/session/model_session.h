@@ -59,6 +59,7 @@ class ModelSession : public QObject {
     model_.openAndBuild(path, configuration, missingWeights);
   }
   void newRun() { model_.newRun(); }
+  void newRun(const snapshot::Configure& configuration) { model_.newRun(configuration); }
   void close() { model_.close(); }
   void stageGraph(const QString& stage) { model_.stageGraph(stage); }
   void restart() { recovery_.restart(); }
@@ -72,6 +73,7 @@ class ModelSession : public QObject {
   void abandon() { stepper_.abandon(); }
   void rewind(std::int64_t step) { rewind_.rewindThen(step, {}); }
   void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
+  void takeUp(std::int64_t step, const QString& path) { rewind_.takeUp(step, path); }
   void train(std::int64_t steps) { trainer_.train(steps); }
   void letRun() { trainer_.letRun(); }
   void pause() { trainer_.pause(); }
@@ -100,6 +102,7 @@ class ModelSession : public QObject {
   void rowLosses() { inspector_.rowLosses(); }
   void saveTensor(int value, const QString& path) { inspector_.saveTensor(value, path); }
   void saveState(const QString& path) { inspector_.saveState(path); }
+  void saveState(const QString& path, std::function<void(bool saved)> then) { inspector_.saveState(path, std::move(then)); }
 
   void recompute(bool whatIf, const QString& plan, qint64 budget) { lab_.recompute(whatIf, plan, budget); }
   void studyPrecision(const QString& precision) { lab_.studyPrecision(precision); }

@@ -54,6 +54,14 @@ void SessionInspector::saveState(const QString& path) {
              [this, path] { emit session_.note(QStringLiteral("Saved %1").arg(format::visible(path))); });
 }
 
+void SessionInspector::saveState(const QString& path, std::function<void(bool)> then) {
+  snapshot::Request request;
+  request.mutable_save_state()->set_path(path.toStdString());
+  link_.move(
+      std::move(request), QStringLiteral("keeping the state"), [then] { then(true); }, [then] { then(false); },
+      [](const QString&) {});
+}
+
 void SessionInspector::compare(snapshot::Request request, const QString& with) {
   if (!parts_.model.built() || !link_.client().alive()) return;
   const int value = request.compare_tensor().value();

@@ -2,6 +2,8 @@
 // Values as they are: their contents, next to files, other values and kept contents; what each row adds to the loss.
 #pragma once
 
+#include <functional>
+
 #include "app/workbench/session/session_link.h"
 
 namespace stepscope {
@@ -20,6 +22,7 @@ class SessionInspector : public SessionPart {
   void rowLosses();
   void saveTensor(int value, const QString& path);
   void saveState(const QString& path);
+  void saveState(const QString& path, std::function<void(bool saved)> then);  // and says nothing
 
  private:
   void compare(snapshot::Request request, const QString& with);

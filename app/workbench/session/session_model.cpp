@@ -176,10 +176,12 @@ void SessionModel::openAndBuild(const QString& path, const snapshot::Configure& 
   *pauses = parts_.trainer.pauses();  // what ran was paused for it
 }
 
-void SessionModel::newRun() {
+void SessionModel::newRun() { newRun(snapshot::Configure(configuration_)); }
+
+void SessionModel::newRun(const snapshot::Configure& configuration) {
   if (link_.refuse()) return;
   parts_.desires.keepOverLeaving();
-  openAndBuild(path_, snapshot::Configure(configuration_), missingWeights_);
+  openAndBuild(path_, configuration, missingWeights_);
 }
 
 void SessionModel::reopen(bool wasBuilt) {

@@ -25,10 +25,13 @@ class SessionModel : public SessionPart {
   void build(const snapshot::Configure& configuration);
   // inspect, then build with these settings.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights);
-  // The model that is built anew, with its settings and all that is desired of it, from the parameters of the file.
+  // The model that is built anew, with its settings or these and all that is desired of it, from the parameters of the
+  // file.
   void newRun();
+  void newRun(const snapshot::Configure& configuration);
   void close();
-  void forget();  // and there is none to come back to
+  void beginsAnew();  // from a state that was loaded
+  void forget();      // and there is none to come back to
   void stageGraph(const QString& stage);
   // What is open, in a worker that does not know it.
   void reopen(bool wasBuilt);
@@ -73,7 +76,6 @@ class SessionModel : public SessionPart {
   void look();
   void leave();  // what is open
   void wasBuilt();
-  void beginsAnew();
   struct Reading {
     ShownPlan before;
     Then then;

@@ -92,6 +92,15 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
     rewindThen(step, there, instruction + 1);
 }
 
+void SessionRewind::takeUp(std::int64_t step, const QString& path) {
+  if (link_.refuse()) return;
+  loadKept({step, path}, [this] {
+    parts_.model.beginsAnew();
+    parts_.stepper.stopped();
+    parts_.trainer.keepState();
+  });
+}
+
 void SessionRewind::loadKept(const KeptStates::State& state, const Then& then) {
   snapshot::Request load;
   load.mutable_load_state()->set_path(state.path.toStdString());

@@ -24,6 +24,8 @@ class SessionRewind : public SessionPart {
   void goTo(std::int64_t step, int instruction);
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
   void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
+  // Of a training that went on before: the state before the step, in a file.
+  void takeUp(std::int64_t step, const QString& path);
   void loadKept(const KeptStates::State& state, const Then& then);
   bool replaying() const { return replaying_; }
   bool restoring() const { return replaying_ || loading_; }  // the worker is on its way to where it is to stand

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/kept_training.h"
+
+#include <QAction>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QTimer>
+#include <utility>
+
+#include "app/workbench/actions.h"
+#include "app/workbench/model_opening.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/recording.h"
+#include "app/workbench/recording_wiring.h"
+#include "app/workbench/return_path.h"
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/state_ring.h"
+#include "views/common/file_name.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kMostKept = 3;  // runs of a project
+
+QString baseOf(const QString& project, qint64 run) {
+  QString base = project;
+  if (base.endsWith(QStringLiteral(".stepscope"))) base.chop(10);
+  return base + QStringLiteral(".run-%1").arg(run);
+}
+
+// Places of the project's runs, the newest first.
+QFileInfoList places(const QString& project) {
+  const QFileInfo any(baseOf(project, 0));
+  const QString name = any.fileName().chopped(1);  // with the wild cards that a file may have in its name
+  QFileInfoList found = any.dir().entryInfoList(QDir::Files, QDir::Time);
+  found.removeIf([&name](const QFileInfo& f) {
+    return !f.fileName().startsWith(name) || !f.fileName().endsWith(QStringLiteral(".place.json"));
+  });
+  return found;
+}
+
+QString stateBeside(const QFileInfo& place) {
+  return place.filePath().chopped(11) + QStringLiteral(".safetensors");  // .place.json
+}
+
+void removeOld(const QString& project) {
+  const QFileInfoList all = places(project);
+  for (qsizetype i = kMostKept; i < all.size(); ++i) {
+    QFile::remove(stateBeside(all[i]));
+    QFile::remove(all[i].filePath());
+  }
+}
+
+}  // namespace
+
+KeptTraining::KeptTraining(const WindowParts& parts, ModelOpening& opening, RecordingWiring& wiring, ReturnPath& path)
+    : parts_(parts), session_(parts.session), store_(parts.store), opening_(opening), wiring_(wiring), path_(path) {
+  connect(&session_, &ModelSession::busyChanged, this, &KeptTraining::goOn);
+  connect(&store_, &SnapshotStore::workerChanged, this, &KeptTraining::goOn);
+  connect(&opening_, &ModelOpening::begun, this, [this] {
+    offered_.reset();
+    update();
+  });
+  connect(&session_, &ModelSession::builtChanged, this, [this] {
+    if (session_.built()) parts_.notice.clearStop();
+    offered_.reset();
+    update();
+  });
+  connect(&session_, &ModelSession::modelInspected, this, [this] {
+    if (!session_.built() && !store_.building() && session_.client().host().local())
+      offer(wiring_.pathFor(session_.modelPath()), 0);
+  });
+  connect(&parts_.recording, &Recording::opened, this,
+          [this](const QString& project) { offer(project, parts_.recording.queries().run()); });
+  connect(parts_.actions[QStringLiteral("continue_run")], &QAction::triggered, this, [this] {
+    if (!offered_) return;
+    const SessionPlace place = *offered_;
+    parts_.notice.clear();
+    opening_.leave();
+    wiring_.goesOnFrom(place.run, place.step);
+    path_.goBack(place);
+  });
+  update();
+}
+
+std::optional<SessionPlace> KeptTraining::find(const QString& project, qint64 run, QString* problem) {
+  for (const QFileInfo& file : places(project)) {
+    std::optional<SessionPlace> place = readPlace(file.filePath(), problem);
+    if (!place || (run != 0 && place->run != run)) continue;
+    place->state = stateBeside(file);
+    if (QFileInfo::exists(place->state) && QFileInfo::exists(place->path)) return place;
+  }
+  return std::nullopt;
+}
+
+void KeptTraining::offer(const QString& project, qint64 run) {
+  QString problem;
+  offered_ = find(project, run, &problem);
+  if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem});
+  update();
+  if (!offered_) return;
+  const QString of = offered_->run > 0 ? QStringLiteral(" of run %1").arg(offered_->run) : QString();
+  parts_.notice.showStop(
+      QStringLiteral(
+          "The window was closed at step %1%2 of %3, whose state was kept. Going on from there is a run of its own.")
+          .arg(format::count(offered_->step), of, format::fileName(offered_->path)),
+      QStringLiteral("Continue"), [this] { parts_.actions[QStringLiteral("continue_run")]->trigger(); });
+}
+
+void KeptTraining::update() { parts_.actions[QStringLiteral("continue_run")]->setEnabled(offered_.has_value()); }
+
+bool KeptTraining::wanted() const {
+  if (!wiring_.lasting() || !session_.built() || !session_.client().alive()) return false;
+  if (!session_.client().host().local() || session_.attached() || store_.workerState() == WorkerState::kUnresponsive)
+    return false;
+  if (store_.position().step() == 0 && !session_.running()) return false;
+  const qint64 bytes = store_.plan() ? store_.plan()->plan().persistent_bytes() : 0;
+  return 4 * bytes <= KeptStates::freeBytes(QFileInfo(store_.project().projectPath()).path());
+}
+
+bool KeptTraining::keep() {
+  if (std::exchange(closing_, true) || !wanted()) return false;
+  if (session_.running()) parts_.recording.endsAs(storage::RunStatus::kCancelled);
+  if (session_.working()) session_.pause();
+  parts_.notice.showStop(
+      QStringLiteral("Keeping the state of this training (%1), so that it can go on from here. The window closes then.")
+          .arg(format::bytes(store_.plan() ? store_.plan()->plan().persistent_bytes() : 0)),
+      QStringLiteral("Close without"), [this] { emit kept(); });
+  goOn();
+  return true;
+}
+
+void KeptTraining::goOn() {
+  if (!closing_ || saving_) return;
+  QTimer::singleShot(0, this, [this] {
+    if (!closing_ || saving_) return;
+    if (!session_.client().alive() || store_.workerState() == WorkerState::kUnresponsive) return saved(false);
+    if (session_.busy() || session_.running()) return;
+    // Of a step that is begun the state before it counts.
+    if (store_.position().in_step()) return session_.abandon();
+    save();
+  });
+}
+
+void KeptTraining::save() {
+  saving_ = true;
+  const QString project = store_.project().projectPath();
+  const auto& runs = store_.project().runs();
+  const qint64 run = runs.empty() ? 0 : runs.back().id;
+  if (project.isEmpty() || store_.position().step() == 0) return saved(false);
+  file_ = baseOf(project, run);
+  place_ = path_.present();
+  place_->run = run;
+  session_.saveState(file_ + QStringLiteral(".part"), [this](bool good) { saved(good); });
+}
+
+void KeptTraining::saved(bool good) {
+  saving_ = true;
+  const QString part = file_ + QStringLiteral(".part"), state = file_ + QStringLiteral(".safetensors");
+  if (good) {
+    QFile::remove(state);
+    QFile file(file_ + QStringLiteral(".place.json"));
+    if (QFile::rename(part, state) && file.open(QIODevice::WriteOnly | QIODevice::Truncate)) file.write(jsonOf(*place_));
+    file.close();
+    removeOld(store_.project().projectPath());
+  } else if (!file_.isEmpty()) {
+    QFile::remove(part);
+  }
+  emit kept();
+}
+
+}  // namespace stepscope

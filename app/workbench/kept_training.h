@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where a training stood when its window was closed: its state and place, as files beside the project that it was recorded
+// in, and the way to go on from there. Of the newest three runs; a state takes at most a quarter of what the disk has free.
+// Trainings of this machine only: what another machine or a script trains is theirs. GUI thread.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <optional>
+
+#include "app/workbench/session_mark.h"
+#include "app/workbench/window_parts.h"
+
+namespace stepscope {
+
+class ModelOpening;
+class RecordingWiring;
+class ReturnPath;
+
+class KeptTraining : public QObject {
+  Q_OBJECT
+
+ public:
+  // The way goes through `path`; `wiring` knows the projects and is told which run the next one goes on from.
+  KeptTraining(const WindowParts& parts, ModelOpening& opening, RecordingWiring& wiring, ReturnPath& path);
+
+  // The window is asked to close. True: what is trained is kept first, and kept() follows; asked again, it is not waited
+  // for.
+  bool keep();
+  // Of this run of a project, or of its newest kept one (run 0).
+  static std::optional<SessionPlace> find(const QString& project, qint64 run, QString* problem = nullptr);
+
+ signals:
+  void kept();  // or cannot be
+
+ private:
+  bool wanted() const;
+  void goOn();
+  void save();
+  void saved(bool good);
+  void offer(const QString& project, qint64 run);
+  void update();
+
+  WindowParts parts_;
+  ModelSession& session_;
+  SnapshotStore& store_;
+  ModelOpening& opening_;
+  RecordingWiring& wiring_;
+  ReturnPath& path_;
+  bool closing_ = false, saving_ = false;
+  QString file_;                       // that is written
+  std::optional<SessionPlace> place_;  // that is kept with it
+  std::optional<SessionPlace> offered_;
+};
+
+}  // namespace stepscope

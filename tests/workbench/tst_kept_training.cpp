@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A training that goes on after its window was closed, after another set-up, and with a state that was saved: where it
+// begins, and what the list of runs says of it.
+#include <QComboBox>
+#include <QLabel>
+#include <QPushButton>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/workbench/kept_training.h"
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+class KeptTrainingTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+  std::vector<double> undisturbed_;  // losses
+
+  QString project(const char* name) const { return folder_.filePath(QLatin1String(name) + QStringLiteral(".stepscope")); }
+
+  // As a person does it; until the window is gone.
+  static bool close(WindowDriver& w) {
+    w.loop().act([&] { w->close(); });
+    return w.loop().wait([&] { return !w->isVisible(); });
+  }
+
+  static const RunEntry& newestRun(WindowDriver& w) {
+    w.loop().act([&] { w->recording().queries().refreshRuns(); });
+    w.settled();
+    return w->store().project().runs().back();
+  }
+
+  static QString weightsOf(const RunEntry& run) { return run.settings.at(QStringLiteral("weights")); }
+
+  static bool built(WindowDriver& w) {
+    return w.loop().wait([&] { return w->session().built() && !w->session().busy() && !w->store().building(); }) &&
+           w.settled();
+  }
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(12); });
+    QVERIFY(w.recorded());
+    for (const double loss : w->store().series().loss()) undisturbed_.push_back(loss);
+    QCOMPARE(undisturbed_.size(), 12u);
+  }
+
+  // Between two steps, and in the middle of one, whose beginning counts.
+  void aClosedTrainingGoesOn_data() {
+    QTest::addColumn<bool>("inStep");
+    QTest::addColumn<bool>("fromProject");
+    QTest::newRow("between steps, from the model") << false << false;
+    QTest::newRow("in a step, from the project") << true << true;
+  }
+  void aClosedTrainingGoesOn() {
+    QFETCH(bool, inStep);
+    QFETCH(bool, fromProject);
+    const QString path = project(QTest::currentDataTag());
+    {
+      WindowDriver w;
+      w->setProjectPath(path);
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      w.loop().act([&] { w->session().train(6); });
+      QVERIFY(w.recorded());
+      for (int i = 0; i < 3 && inStep; ++i) QVERIFY_DONE(w.act("step"), w);
+      QVERIFY(close(w));
+    }
+    QString problem;
+    const auto place = KeptTraining::find(path, 1, &problem);
+    QVERIFY2(place, qPrintable(problem));
+    QCOMPARE(place->step, 6);
+    WindowDriver w;
+    w->setProjectPath(path);
+    if (fromProject)
+      QVERIFY_DONE(w.openRecorded(path), w);
+    else
+      QVERIFY_DONE(w.open(bundledModels()[0].model), w);
+    QVERIFY(w->notice().isStop());
+    QVERIFY2(w->notice().text().contains(QStringLiteral("closed at step 6 of run 1")), qPrintable(w->notice().text()));
+    w.picture(fromProject ? QStringLiteral("offered-in-a-project") : QStringLiteral("offered-beside-the-set-up"));
+    QVERIFY_DONE(w.act("continue_run"), w);
+    QVERIFY(built(w));
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 6 && !w->session().busy(); }));
+    QVERIFY(!w->store().position().in_step());
+    QVERIFY(!w->notice().isStop() && !w->notice().isProblem());
+    w.loop().act([&] { w->session().train(6); });
+    QVERIFY(w.recorded());
+    QCOMPARE(w->store().position().step(), 12);
+    const auto& loss = w->store().series().loss();
+    QCOMPARE(loss.size(), 6u);
+    for (std::size_t i = 0; i < loss.size(); ++i) QCOMPARE(loss[i], undisturbed_[6 + i]);
+    QCOMPARE(newestRun(w).id, 2);
+    QCOMPARE(weightsOf(newestRun(w)), QStringLiteral("from run 1 at step 6"));
+    QCOMPARE(newestRun(w).firstLoss, undisturbed_[6]);
+    w.picture(QStringLiteral("continued"));
+    // It comes there again when its worker dies before a state of its own is kept, and goes back within itself.
+    w.loop().act([&] { w->session().rewind(8); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().series().loss().back(), undisturbed_[8]);
+    QVERIFY_LOOP(w);
+  }
+
+  // At full speed it stops at the end of a step first, and the run is not called finished.
+  void aRunThatIsClosedIsCancelled() {
+    const QString path = project("running");
+    {
+      WindowDriver w;
+      w->setProjectPath(path);
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      w.loop().act([&] { w->session().train(1'000'000); });
+      QVERIFY(w.loop().wait([&] { return w->store().position().step() > 20; }));
+      QVERIFY(close(w));
+    }
+    const auto place = KeptTraining::find(path, 0);
+    QVERIFY(place && place->step > 20);
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(path), w);
+    const RunEntry& run = w->store().project().runs().back();
+    QCOMPARE(run.status, QStringLiteral("cancelled"));
+    QCOMPARE(run.steps, place->step);
+  }
+
+  // Nothing was trained: nothing is kept, and the window is gone at once.
+  void whatWasNotTrainedIsNotKept() {
+    const QString path = project("untouched");
+    {
+      WindowDriver w;
+      w->setProjectPath(path);
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      w.loop().act([&] { w->close(); });
+      QVERIFY(!w->isVisible());
+    }
+    QVERIFY(!KeptTraining::find(path, 0));
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(path), w);
+    QVERIFY(!w->notice().isStop());
+    QVERIFY(!w->actions()[QStringLiteral("continue_run")]->isEnabled());
+  }
+
+  // The newest three runs of a project; a place whose state is gone is not offered, one that is damaged is told.
+  void whatIsKeptIsBounded() {
+    const QString path = project("many");
+    for (int i = 0; i < 5; ++i) {
+      WindowDriver w;
+      w->setProjectPath(path);
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      QVERIFY_DONE(w.act("step_whole"), w);
+      QVERIFY(w.recorded());
+      QVERIFY(close(w));
+    }
+    const QDir dir = QFileInfo(path).dir();
+    QCOMPARE(dir.entryList({QStringLiteral("many.run-*.safetensors")}).size(), 3);
+    QCOMPARE(dir.entryList({QStringLiteral("many.run-*.place.json")}).size(), 3);
+    QVERIFY(!KeptTraining::find(path, 1) && KeptTraining::find(path, 3));
+    QCOMPARE(KeptTraining::find(path, 0)->run, 5);
+    QVERIFY(QFile::remove(dir.filePath(QStringLiteral("many.run-5.safetensors"))));
+    QCOMPARE(KeptTraining::find(path, 0)->run, 4);
+    QFile damaged(dir.filePath(QStringLiteral("many.run-4.place.json")));
+    QVERIFY(damaged.resize(10));
+    QString problem;
+    KeptTraining::find(path, 4, &problem);
+    QVERIFY2(problem.contains(QStringLiteral("many.run-4.place.json")), qPrintable(problem));
+  }
+
+  // Another set-up in the middle of a training: where it begins is asked, and either is a run of its own that says so.
+  void anotherSetUpGoesOnOrBeginsAgain_data() {
+    QTest::addColumn<bool>("again");
+    QTest::newRow("goes on") << false;
+    QTest::newRow("begins again") << true;
+  }
+  void anotherSetUpGoesOnOrBeginsAgain() {
+    QFETCH(bool, again);
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(3); });
+    QVERIFY(w.recorded());
+    newestRun(w);
+    w.loop().act([&] { w->actions()[QStringLiteral("configure")]->trigger(); });
+    auto* dialog = w->findChild<SetUpDialog*>();
+    QVERIFY(dialog);
+    auto* begin = dialog->findChild<QComboBox*>(QStringLiteral("set_up_begin"));
+    QVERIFY(begin && begin->isVisible());
+    QVERIFY(begin->itemText(0).contains(QStringLiteral("step 3")));
+    w.picture(QStringLiteral("begins"));
+    begin->setCurrentIndex(again ? 1 : 0);
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->store().building() || w->session().busy(); }));
+    QVERIFY(built(w));
+    QCOMPARE(w->store().position().step(), again ? 0 : 3);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    QCOMPARE(w->store().series().loss().back(), undisturbed_[again ? 0 : 3]);
+    QCOMPARE(newestRun(w).id, 2);
+    QCOMPARE(weightsOf(newestRun(w)), again ? QStringLiteral("from the model") : QStringLiteral("from run 1 at step 3"));
+  }
+
+  // A state of an earlier step of the same session, in the set-up: the training stands there, and its run says so.
+  void aStateOfAnEarlierStepIsTakenUp() {
+    const QString file = folder_.filePath(QStringLiteral("early.safetensors"));
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(2); });
+    QVERIFY(w.recorded());
+    w.loop().act([&] { w->session().saveState(file); });
+    QVERIFY(w.loop().wait([&] { return QFileInfo::exists(file) && !w->session().busy(); }));
+    w.loop().act([&] { w->session().train(4); });
+    QVERIFY(w.recorded());
+    w.loop().act([&] { w->actions()[QStringLiteral("configure")]->trigger(); });
+    auto* dialog = w->findChild<SetUpDialog*>();
+    QVERIFY(dialog);
+    QVERIFY(w.loop().wait([&] { return dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_start-state")); }));
+    dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_start-state"))->setText(file);
+    QVERIFY2(!dialog->findChild<QComboBox*>(QStringLiteral("set_up_begin"))->isVisible(), "the file says where it begins");
+    QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("set_up_begins"))->text().contains(file));
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->store().building() || w->session().busy(); }));
+    QVERIFY(built(w));
+    QCOMPARE(w->store().position().step(), 2);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    QCOMPARE(w->store().steps().back()->loss(), undisturbed_[2]);
+    QCOMPARE(weightsOf(newestRun(w)), QStringLiteral("from %1").arg(file));
+  }
+};
+
+QTEST_MAIN(KeptTrainingTest)
+#include "tst_kept_training.moc"
