@@ -7,9 +7,11 @@
 
 #include "tests/support/yardstick.h"
 #include "tests/views/chains.h"
+#include "tests/views/view_bench.h"
 #include "views/common/names.h"
 #include "views/common/selection.h"
 #include "views/common/snapshot_store.h"
+#include "views/common/tokens.h"
 #include "views/instructions/instruction_filter.h"
 #include "views/instructions/instruction_model.h"
 #include "views/instructions/instructions_view.h"
@@ -52,6 +54,39 @@ class InstructionsTest : public QObject {
     error.clear();
     for (const char* name : {"x:0", "a/b:c", "http", "x:"}) InstructionFilter::parse(QString::fromLatin1(name), &error);
     QVERIFY2(error.isEmpty(), qPrintable(error));
+  }
+
+  // Where execution stands on a breakpoint, the row shows both marks whole.
+  void theArrowCoversNoBreakpoint() {
+    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+      applyTheme(*qApp, theme);
+      Bench bench;
+      bench.store.setGraph(chain(6));
+      bench.store.setPlan(planOf(*bench.store.graph()));
+      snapshot::Breakpoint on;
+      on.set_id(3);
+      on.set_enabled(true);
+      on.set_instruction(1);
+      bench.store.setBreakpoints({on});
+      InstructionsView view(bench.context());
+      view.resize(400, 400);
+      view.show();
+      const auto count = [&](const QColor& colour) {
+        const QImage image = view.grab().toImage();
+        int pixels = 0;
+        for (int y = 0; y < image.height(); ++y)
+          for (int x = 0; x < std::min(image.width(), 3 * Metrics::current().unit); ++x)
+            pixels += image.pixelColor(x, y).rgb() == colour.rgb();
+        return pixels;
+      };
+      const int dot = count(Tokens::current().error);
+      QVERIFY(dot > 20);
+      QCOMPARE(count(Tokens::current().warn), 0);
+      bench.selection.setCurrentInstruction(1);
+      QTRY_VERIFY(count(Tokens::current().warn) > 6);
+      QVERIFY2(count(Tokens::current().error) * 2 > dot,
+               qPrintable(QStringLiteral("%1 of %2 pixels").arg(count(Tokens::current().error)).arg(dot)));
+    }
   }
 
   void instructionModelFollowsStoreAndFilter() {

@@ -11,6 +11,7 @@
 #include <QTabWidget>
 #include <QTableView>
 #include <QTest>
+#include <QTextBrowser>
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -63,6 +64,42 @@ class SmallThingsTest : public QObject {
       QVERIFY_DONE(w.act(move), w);
       QVERIFY2(w.loop().wait(shown), qPrintable(QStringLiteral("%1 to %2").arg(QLatin1String(move)).arg(w.instruction())));
     }
+  }
+
+  // Of an If whose other branch ran: the list says so instead of a time, and nothing is offered that would not help.
+  void aBranchThatIsNotTakenIsSaid() {
+    QString missing;
+    const auto model = corpusModel(QStringLiteral("branching"), &missing);
+    if (!model) QSKIP(qPrintable(missing));
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(*model, {{"loss", "loss"}}), w);
+    QVERIFY_DONE(w.act("step_phase"), w);
+    const auto* list = w.view(QStringLiteral("instructions"))->findChild<QAbstractItemView*>();
+    const auto* model_ = qobject_cast<const InstructionModel*>(list->model());
+    QVERIFY(model_);
+    int left = -1;
+    for (int i = 0; i < w.instruction(); ++i) {
+      const auto line = model_->line(model_->rowOf(i));
+      QVERIFY2(line.time != QStringLiteral("0 ns"), qPrintable(line.op));
+      if (line.left && w->store().plan()->instruction(i)->outputs_size() > 0) left = i;
+    }
+    QVERIFY(left >= 0);
+    const auto line = model_->line(model_->rowOf(left));
+    QCOMPARE(line.time, QStringLiteral("not taken"));
+    QVERIFY(!line.fresh);
+    const int value = w->store().plan()->instruction(left)->outputs(0).value();
+    QVERIFY(w.select(Selection::ofValue(value)));
+    QVERIFY(w.shownTensor() && !w.shownTensor()->unavailable().empty());
+    QStringList said;
+    for (const auto* label : w.view(QStringLiteral("tensors"))->findChildren<QLabel*>())
+      if (label->isVisible()) said << label->text();
+    for (const auto* text : w.view(QStringLiteral("tensors"))->findChildren<QTextBrowser*>())
+      if (text->isVisible()) said << text->toPlainText();
+    const QString all = said.join('\n');
+    QVERIFY2(all.contains(QStringLiteral("branch of the If was not taken")), qPrintable(all));
+    QVERIFY2(!all.contains(QStringLiteral("Pin keeps it")), qPrintable(all));
+    QVERIFY2(!all.contains(QStringLiteral("given to another value")), qPrintable(all));
+    w.picture(QStringLiteral("not-taken"));
   }
 
   // Another model begins with its own, or with none; the first one has its own again.

@@ -224,7 +224,7 @@ void paintClosed(GraphPaintContext& g, int index) {
     g.p->setPen(QPen(g.t.warn, 1.6));
     g.p->setBrush(Qt::NoBrush);
     g.p->drawRoundedRect(r, 6, 6);
-    paintCurrent(g, r, false);
+    paintCurrent(g, r, marks.breakpoint[box.gradient ? 1 : 0]);
   }
 }
 

@@ -107,22 +107,27 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
 
   const int gutter = gutterWidth();
   const QPointF middle(r.left() + gutter / 2.0 + 1, r.center().y() + 0.5);
-  const double dot = 0.33 * m.unit;
+  // Both have room beside each other, the dot next to the row as in the graph.
+  const bool both = current && (line.breakpoint || line.breakpointOff);
+  const double dot = (both ? 0.28 : 0.33) * m.unit, arrowSize = both ? 0.85 : 1;
+  const QPointF dotAt = middle + QPointF(both ? 0.36 * m.unit : 0, 0);
   if (line.breakpoint) {
     painter->setPen(Qt::NoPen);
     painter->setBrush(t.error);
-    painter->drawEllipse(middle, dot, dot);
+    painter->drawEllipse(dotAt, dot, dot);
   } else if (line.breakpointOff) {
     painter->setPen(QPen(t.error, 1.3));
     painter->setBrush(Qt::NoBrush);
-    painter->drawEllipse(middle, dot - 0.5, dot - 0.5);
+    painter->drawEllipse(dotAt, dot - 0.5, dot - 0.5);
   }
   if (current) {
-    QPainterPath arrow(middle + QPointF(-0.3 * m.unit, -0.42 * m.unit));
-    arrow.lineTo(middle + QPointF(0.42 * m.unit, 0));
-    arrow.lineTo(middle + QPointF(-0.3 * m.unit, 0.42 * m.unit));
+    const QPointF arrowAt = middle - QPointF(both ? 0.33 * m.unit : 0, 0);
+    const auto corner = [&](double x, double y) { return arrowAt + arrowSize * m.unit * QPointF(x, y); };
+    QPainterPath arrow(corner(-0.3, -0.42));
+    arrow.lineTo(corner(0.42, 0));
+    arrow.lineTo(corner(-0.3, 0.42));
     arrow.closeSubpath();
-    painter->setPen(line.breakpoint ? QPen(t.panel, 1) : QPen(Qt::NoPen));
+    painter->setPen(Qt::NoPen);
     painter->setBrush(t.warn);
     painter->drawPath(arrow);
   }
@@ -143,12 +148,13 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   }
   if (showTime) {
     QFont f = small;
-    f.setItalic(!line.fresh && !line.time.isEmpty());
+    f.setItalic(!line.fresh && !line.left && !line.time.isEmpty());
     painter->setFont(f);
     painter->setPen(line.fresh || selected || current ? t.muted : t.faint);
-    painter->drawText(QRect(right - time - gap, r.top(), time + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, told);
+    const int width = line.left ? smallMetrics.horizontalAdvance(told) : time;
+    painter->drawText(QRect(right - width - gap, r.top(), width + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, told);
     // The name has what a short time leaves.
-    right -= std::min(time, smallMetrics.horizontalAdvance(told)) + gap;
+    right -= std::min(width, smallMetrics.horizontalAdvance(told)) + gap;
   }
   int x = r.left() + gutter;
   painter->setFont(small);

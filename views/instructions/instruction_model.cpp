@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "views/common/branches.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 
@@ -147,6 +148,11 @@ InstructionModel::Line InstructionModel::line(int row) const {
   const Timing& t = store_.timing(r.index);
   line.time = in.view() || t.ns < 0 ? QString() : format::time(t.ns);  // a view takes none; its bytes say so
   line.fresh = !position.in_step() || r.index < position.instruction();
+  if (const Taken taken = takenIn(store_, r.index); taken != Taken::kRan) {
+    line.left = true;
+    line.fresh = false;
+    line.time = taken == Taken::kBranchLeftOut ? QStringLiteral("not taken") : QStringLiteral("no update");
+  }
   line.bytes = in.view() ? QStringLiteral("view") : format::bytes(in.bytes_written());
   if (!in.view() && in.outputs_size() > 0) {
     const snapshot::Buffer* buffer = plan_->buffer(in.outputs(0).buffer());
@@ -163,7 +169,12 @@ QString InstructionModel::tooltip(int i) const {
   QString text = QStringLiteral("%1  %2\n").arg(i).arg(format::visible(in.label()));
   if (in.phase() == snapshot::RECOMPUTE)
     text += QStringLiteral("↻ Recomputed: a forward value that is made again here instead of being kept\n");
-  if (t.ns >= 0) {
+  if (const Taken taken = takenIn(store_, i); taken != Taken::kRan) {
+    text +=
+        (taken == Taken::kBranchLeftOut ? QStringLiteral("It did not run in step %1: its branch of the If was not taken\n")
+                                        : QStringLiteral("It did not run in step %1, which only accumulates\n"))
+            .arg(t.step);
+  } else if (t.ns >= 0) {
     text += QStringLiteral("Time: wall clock of this instruction alone, %1, in step %2\n")
                 .arg(format::timeExact(t.ns))
                 .arg(t.step);

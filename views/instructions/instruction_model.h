@@ -30,6 +30,7 @@ class InstructionModel : public QAbstractListModel {
     QString category;
     QString time, bytes;
     bool fresh = false;  // ran in this step, or no step is begun
+    bool left = false;   // passed by without running; `time` says so
     bool breakpoint = false, breakpointOff = false;
   };
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/branches.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/script_drives.h"
@@ -193,8 +194,10 @@ void ElementsPanel::refresh() {
     if (tensor->unavailable().empty()) return QStringLiteral("This tensor has no elements.");
     if (position.in_step() && producer >= position.instruction())
       return QStringLiteral("No elements yet: instruction %1 computes them.").arg(producer);
+    if (takenIn(context_.store, producer) == Taken::kBranchLeftOut)
+      return QStringLiteral("No elements: its branch of the If was not taken.");
     if (tensor->elsewhere()) return QStringLiteral("No elements of this step are kept.\nThe line above says why.");
-    if (plan && plan->overwrittenBy(plan->bufferOfValue(value_)) >= 0)
+    if (takenIn(context_.store, producer) == Taken::kRan && plan && plan->overwrittenBy(plan->bufferOfValue(value_)) >= 0)
       return QStringLiteral("Its memory was given to another value.\nA pinned value keeps its own.");
     return QStringLiteral("No elements; the line above says why.");
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "views/common/bits.h"
+#include "views/common/branches.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/running.h"
@@ -42,7 +43,8 @@ void ValueFacts::showValue(int value) {
     else if (tensor->elsewhere() && producer >= 0)
       text += QStringLiteral(". ") +
               Details::command(QStringLiteral("runpast:%1").arg(producer), QStringLiteral("Run past %1").arg(producer));
-    else if (!tensor->elsewhere() && !scriptDrives(store_) && plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
+    else if (!tensor->elsewhere() && takenIn(store_, producer) == Taken::kRan && !scriptDrives(store_) && plan &&
+             plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
       text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), QStringLiteral("Pin keeps it in the plan"));
     notice(text);
   } else if (tensor && !tensor->current()) {
