@@ -14,6 +14,12 @@ namespace {
 
 bool isDark() { return Tokens::current().theme == Theme::kDark; }
 
+bool holdsPicture(const QTextBlock& block) {
+  for (auto it = block.begin(); !it.atEnd(); ++it)
+    if (it.fragment().charFormat().isImageFormat()) return true;
+  return false;
+}
+
 // Every block of the document with a cursor over it.
 template <typename F>
 void eachBlock(QTextDocument& document, F&& f) {
@@ -85,7 +91,11 @@ void GuideText::dress() {
   eachBlock(*document(), [&](const QTextBlock& block, QTextCursor& cursor) {
     QTextBlockFormat format = block.blockFormat();
     const int level = format.headingLevel();
-    format.setLineHeight(125, QTextBlockFormat::ProportionalHeight);
+    // A line is as high as a picture in it: in proportion, a quarter of that would be empty below.
+    if (holdsPicture(block))
+      format.setLineHeight(0, QTextBlockFormat::SingleHeight);
+    else
+      format.setLineHeight(125, QTextBlockFormat::ProportionalHeight);
     format.setTopMargin(level > 1 ? 1.1 * m.unit : 0);
     format.setBottomMargin(block.textList() && !level ? 0.3 * m.unit : 0.6 * m.unit);
     cursor.setBlockFormat(format);

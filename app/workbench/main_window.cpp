@@ -175,7 +175,12 @@ void MainWindow::connectParts() {
     setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : what + QStringLiteral(" – Stepscope"));
   });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) {
-    setWindowTitle(QStringLiteral("%1 (read-only) – Stepscope").arg(format::visible(path.section('/', -1))));
+    qint64 run = recording_.queries().run();
+    for (const RunEntry& other : store_.project().runs())
+      if (recording_.queries().run() == 0) run = std::max<qint64>(run, other.id);
+    const QString name = format::visible(path.section('/', -1));
+    setWindowTitle((run > 0 ? QStringLiteral("%1, run %2 (read-only) – Stepscope").arg(name).arg(run)
+                            : QStringLiteral("%1 (read-only) – Stepscope").arg(name)));
     showStartPage(false);
   });
 }

@@ -41,6 +41,11 @@ class CompareTest : public QObject {
     b.settings.erase(QStringLiteral("recompute.plan"));
     QVERIFY2(runTitles({a, b})[1].startsWith(QStringLiteral("2  lr 0.2 · recompute.plan – · ")),
              qPrintable(runTitles({a, b})[1]));
+    // Of many runs only those that have it say so.
+    const auto many = runTitles({a, b, entry(3, 40)});
+    QVERIFY2(many[0].contains(QStringLiteral("recompute.plan block:1:-1")), qPrintable(many[0]));
+    QVERIFY2(!many[1].contains(QStringLiteral("recompute.plan")) && many[1].contains(QStringLiteral("lr 0.2")),
+             qPrintable(many[1]));
     a.settings.erase(QStringLiteral("recompute.plan"));
     b.name = QStringLiteral("warm\u202E");
     QVERIFY2(runTitles({a, b})[1].startsWith(QStringLiteral("2  warm")) && !runTitles({a, b})[1].contains(QChar(0x202E)),

@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -20,6 +21,7 @@
 #include "views/open_dialog/model_tables.h"
 #include "views/options/options_view.h"
 #include "views/sql/sql_completer.h"
+#include "views/sql/sql_view.h"
 #include "views/trials/why_panel.h"
 
 using namespace stepscope;
@@ -178,6 +180,15 @@ class ListsTest : public QObject {
     QCOMPARE(cell(table, 1, 0), QStringLiteral("lr"));
     b.store.setOptions({option("lr", "0.001", "0.001")});
     QTRY_COMPARE(table->model()->rowCount(), 0);
+    // Taken back by hand it is what it is by itself.
+    view.findChild<QToolButton*>(QStringLiteral("options_changed"))->click();
+    std::vector<snapshot::Option> set{option("lr", "0.001", "0.001"), option("seed", "3", "0")};
+    for (auto& o : set) o.set_set_by("window");
+    b.store.setOptions(set);
+    QTRY_COMPARE(table->model()->rowCount(), 2);
+    QCOMPARE(cell(table, 0, 2), QStringLiteral("default"));
+    QCOMPARE(cell(table, 1, 2), QStringLiteral("window"));
+    view.findChild<QToolButton*>(QStringLiteral("options_changed"))->click();
 
     // What a trial measured of another value.
     b.store.setOptions({option("pass.cse", "on", "on")});
@@ -252,6 +263,32 @@ class ListsTest : public QObject {
     QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
     QTest::keyClick(&editor, Qt::Key_Return);
     QCOMPARE(editor.toPlainText(), QStringLiteral("SELECT * FROM steps"));
+
+    // A query that is asked is covered by no list, also where the letters before were quicker than their offers.
+    SqlView view(b.context());
+    b.store.project().setProjectPath(QStringLiteral("/a.stepscope"));
+    view.show();
+    auto* query = view.findChild<QPlainTextEdit*>(QStringLiteral("sql_editor"));
+    QVERIFY(query);
+    const auto button = [&] {
+      for (auto* each : view.findChildren<QPushButton*>())
+        if (each->text() == QStringLiteral("Run")) return each;
+      return static_cast<QPushButton*>(nullptr);
+    };
+    query->setFocus();
+    QTest::keyClicks(query, QStringLiteral("SELEC"));
+    const auto offered = [] {
+      QTest::qWait(20);
+      return std::ranges::any_of(QApplication::allWidgets(), [](const QWidget* w) {
+        return w->objectName() == QStringLiteral("sql_offers") && w->isVisible();
+      });
+    };
+    QVERIFY(offered());
+    button()->click();
+    QVERIFY(!offered());
+    QTest::keyClick(query, Qt::Key_Backspace);
+    button()->click();
+    QVERIFY(!offered());
   }
 
   void heatTakesTheMedianWithoutTheColdStep() {

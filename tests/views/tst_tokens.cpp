@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Colours and fields of both themes; numbers, units and names as they are shown.
+#include <QAbstractItemView>
+#include <QComboBox>
 #include <QLineEdit>
 #include <QSpinBox>
 #include <QStyleOptionFrame>
@@ -55,6 +57,21 @@ class TokensTest : public QObject {
   }
 
   // The text of a box of numbers, that for "none" among them, has its room.
+  // Its rows are as high as those of menus, and a line tells them from what they cover.
+  void aListThatDropsDownIsReadable() {
+    QComboBox box;
+    box.addItems({QStringLiteral("SGD"), QStringLiteral("AdamW"), QStringLiteral("Adam")});
+    box.show();
+    box.showPopup();
+    const int row = box.view()->sizeHintForRow(0);
+    QVERIFY2(row >= qRound(1.6 * Metrics::current().unit), qPrintable(QString::number(row)));
+    const QImage list = box.view()->grab().toImage();
+    QCOMPARE(list.pixelColor(list.width() / 2, 0), Tokens::current().border);
+    if (const QString folder = qEnvironmentVariable("STEPSCOPE_PICTURES"); !folder.isEmpty())
+      box.view()->window()->grab().save(folder + QStringLiteral("/drop-down.png"));
+    box.hidePopup();
+  }
+
   void aBoxOfNumbersShowsItsWholeText() {
     applyTheme(*qApp, Theme::kLight);
     QSpinBox box;

@@ -7,6 +7,7 @@
 #include <QScrollBar>
 #include <QTest>
 #include <QTextBlock>
+#include <QTextBrowser>
 
 #include "app/guide/guide_panel.h"
 #include "app/guide/guide_search.h"
@@ -98,6 +99,29 @@ class GuideTest : public QObject {
       QVERIFY2(samplesNamed.contains(QLatin1String(name)), name);
     QCOMPARE(guideLink(QStringLiteral("views/graph"), QStringLiteral("../../../etc/passwd.md")).kind, GuideLink::kNothing);
     QCOMPARE(guideLink(QStringLiteral("start"), QStringLiteral("https://example.org")).kind, GuideLink::kNothing);
+  }
+
+  // A picture between two steps would begin their numbers anew, and a line as high as a picture is in proportion too high.
+  void picturesLeaveTheTextAsItIs() {
+    static const QRegularExpression cut(QStringLiteral("\\n!\\[[^\\n]*\\n\\n(?!1\\.)[0-9]+\\. "));
+    WindowDriver w({1600, 1000});
+    QVERIFY(w.act("guide"));
+    QVERIFY(w.loop().wait([&] { return guideOf(w) && guideOf(w)->isVisible(); }));
+    auto* text = guideOf(w)->findChild<QTextBrowser*>(QStringLiteral("guide_text"));
+    int pictures = 0;
+    for (const GuidePage& page : guidePages()) {
+      QVERIFY2(!page.markdown.contains(cut), qPrintable(page.id));
+      w.loop().act([&] { emit text->anchorClicked(QUrl(QStringLiteral("page:") + page.id)); });
+      for (QTextBlock block = text->document()->begin(); block.isValid(); block = block.next())
+        for (auto it = block.begin(); !it.atEnd(); ++it) {
+          const QTextImageFormat picture = it.fragment().charFormat().toImageFormat();
+          if (!picture.isValid()) continue;
+          ++pictures;
+          const double line = block.layout()->lineAt(0).height();
+          QVERIFY2(line < picture.height() + 2 * Metrics::current().unit, qPrintable(page.id));
+        }
+    }
+    QVERIFY(pictures > 10);
   }
 
   void whatIsAskedForIsFound() {

@@ -28,7 +28,10 @@ std::vector<QString> differences(const std::vector<RunEntry>& runs) {
     for (const QString& name : names) {
       bool differ = false;
       for (const RunEntry& other : runs) differ = differ || valueOf(other, name) != valueOf(run, name);
-      if (differ) own << name + ' ' + valueOf(run, name);
+      // What one of many runs had and this one has not says nothing about it.
+      const QString value = valueOf(run, name);
+      const bool absent = value == QStringLiteral("none") || value == QStringLiteral("–");
+      if (differ && !(absent && runs.size() > 2)) own << name + ' ' + value;
     }
     out.push_back(own.join(QStringLiteral(" · ")));
   }

@@ -4,12 +4,15 @@
 #include <QAbstractItemView>
 #include <QAbstractSpinBox>
 #include <QApplication>
+#include <QComboBox>
 #include <QFontDatabase>
 #include <QFontInfo>
+#include <QItemDelegate>
 #include <QPainter>
 #include <QPalette>
 #include <QProxyStyle>
 #include <QStyleOption>
+#include <QStyledItemDelegate>
 #include <QToolTip>
 #include <algorithm>
 #include <array>
@@ -112,6 +115,8 @@ QSpinBox QLineEdit:focus, QDoubleSpinBox QLineEdit:focus { border: 0; }
 QLineEdit[invalid="true"] { border: 1px solid %error; }
 QAbstractItemView { background: %panel; alternate-background-color: %raised; color: %text; border: 0; outline: 0;
   selection-background-color: %select; selection-color: %text; gridline-color: %grid; }
+QComboBox QAbstractItemView { border: 1px solid %border; padding: 4px; }
+QComboBox QAbstractItemView::item { padding: 5px 8px; border-radius: 4px; }
 QHeaderView { background: %raised; border: 0; }
 QHeaderView::section { background: %raised; color: %muted; border: 0; border-bottom: 1px solid %border; padding: 3px 8px; }
 QTableCornerButton::section { background: %raised; border: 0; border-bottom: 1px solid %border; }
@@ -256,6 +261,14 @@ class QuietStyle : public QProxyStyle {
     if (element == PE_FrameFocusRect && qobject_cast<const QAbstractItemView*>(widget)) return;
     QProxyStyle::drawPrimitive(element, option, painter, widget);
   }
+
+  // A list that drops down is a list of ours: its own delegate leaves the style sheet out.
+  void polish(QWidget* widget) override {
+    QProxyStyle::polish(widget);
+    auto* box = qobject_cast<QComboBox*>(widget);
+    if (box && qobject_cast<QItemDelegate*>(box->itemDelegate())) box->setItemDelegate(new QStyledItemDelegate(box));
+  }
+  using QProxyStyle::polish;
 
   // In one of our lines; a field keeps it when the theme changes, so in a colour that is seen in both.
   QIcon standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const override {

@@ -238,8 +238,10 @@ void OptionsView::refill() {
                  : o.value() == "on"  ? QStringLiteral("ok")
                  : o.value() == "off" ? QStringLiteral("muted")
                                       : QString();
-    TableCell by(format::visible(o.set_by()));
-    by.role = o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
+    // Taken back by hand is as it is by itself.
+    const bool back = o.set_by() == "window" && o.value() == o.default_value();
+    TableCell by(back ? QStringLiteral("default") : format::visible(o.set_by()));
+    by.role = back || o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
     TableCell did(effect, effect, effect.isEmpty() ? QStringLiteral("It changed nothing in this build") : effect);
     did.role = QStringLiteral("muted");
     const int group = groupOf(o.name());

@@ -23,8 +23,9 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
            {QStringLiteral("Run"), QStringLiteral("Number and name of the run; only the number where all have one name"),
             false, 5},
            {QStringLiteral("Differs in"),
-            QStringLiteral("Options in which the runs differ, with the value of this one; – is what it is by itself"), false,
-            9},
+            QStringLiteral("Options in which the runs differ, with the value of this one; of more than two runs without "
+                           "what it has not"),
+            false, 9},
            {QStringLiteral("Loss"), QStringLiteral("First and last recorded loss"), true, 9},
            {QStringLiteral("Started"), QStringLiteral("Local time"), false, 9},
            {QStringLiteral("Steps"), QStringLiteral("Recorded micro steps, without those that a rewind took back"), true, 4},

@@ -105,6 +105,11 @@ void SqlCompleter::offer(bool asked) {
   completer_.complete(where);
 }
 
+void SqlCompleter::dismiss() {
+  ++dismissed_;
+  completer_.popup()->hide();
+}
+
 void SqlCompleter::take(const QString& word) {
   QTextCursor cursor = editor_->textCursor();
   const int begin = beginOfWord(editor_->toPlainText(), cursor.position());
@@ -136,7 +141,11 @@ bool SqlCompleter::eventFilter(QObject* watched, QEvent* event) {
   // Once the editor has taken the letter.
   if (!key->text().isEmpty() || key->key() == Qt::Key_Backspace)
     QMetaObject::invokeMethod(
-        this, [this] { offer(false); }, Qt::QueuedConnection);
+        this,
+        [this, before = dismissed_] {
+          if (before == dismissed_) offer(false);
+        },
+        Qt::QueuedConnection);
   return QObject::eventFilter(watched, event);
 }
 

@@ -22,6 +22,9 @@ class SqlCompleter : public QObject {
   // What is offered at `place` of the text, in the order of the list, with the documentation of each.
   std::vector<std::pair<QString, QString>> offers(const QString& text, int place) const;
 
+  // Nothing is offered until the next letter: the query is asked.
+  void dismiss();
+
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
@@ -33,6 +36,7 @@ class SqlCompleter : public QObject {
   const ProjectFacts& project_;
   QStandardItemModel words_;
   QCompleter completer_;
+  int dismissed_ = 0;  // how often; offers that were on their way before come no more
 };
 
 }  // namespace stepscope

@@ -36,7 +36,7 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
   editor_->setObjectName(QStringLiteral("sql_editor"));
   editor_->setPlaceholderText(QStringLiteral("SELECT step, loss, ns FROM steps ORDER BY step DESC LIMIT 20"));
   editor_->setTabChangesFocus(true);
-  new SqlCompleter(editor_, store().project());
+  completer_ = new SqlCompleter(editor_, store().project());
   auto* proxy = new QSortFilterProxyModel(this);
   proxy->setSourceModel(model_);
   proxy->setSortRole(RowTableModel::kSortRole);
@@ -113,6 +113,7 @@ QString SqlView::saveState() const { return editor_->toPlainText().left(10'000);
 void SqlView::restoreState(const QString& state) { editor_->setPlainText(state.left(10'000)); }
 
 void SqlView::run() {
+  completer_->dismiss();
   const QString query = editor_->toPlainText().trimmed();
   if (!query.isEmpty()) emit wishes().runSql(query);
 }

@@ -11,6 +11,8 @@
 
 namespace stepscope {
 
+class SqlCompleter;
+
 class SqlView : public View {
   Q_OBJECT
 
@@ -32,6 +34,7 @@ class SqlView : public View {
   QPlainTextEdit* editor_;
   QPushButton *run_, *cancel_, *export_;
   QLabel* state_;
+  SqlCompleter* completer_;
   RowTableModel* model_;
   RowTableView* result_;
 };

@@ -34,7 +34,7 @@ std::map<std::int64_t, std::int64_t> waitsBefore(const Phases& phases) {
 }  // namespace
 
 StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("startup_chart"), QStringLiteral("Start-up"), parent) {
+    : View(context, QStringLiteral("startup_chart"), QStringLiteral("Start-up chart"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new FlameCanvas(this);

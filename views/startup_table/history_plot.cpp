@@ -85,6 +85,7 @@ void HistoryPlot::paintEvent(QPaintEvent*) {
   for (const double share : {0.0, 0.5, 1.0})
     painter.drawLine(QPointF(r.left(), r.bottom() - share * r.height()),
                      QPointF(r.right(), r.bottom() - share * r.height()));
+  double free = width();  // up to where the label of the last one begins: two that print over each other say nothing
   const auto label = [&](std::size_t point, Qt::Alignment align) {
     const StartupEntry& entry = startups_[static_cast<std::size_t>(points_[point].startup)];
     const QString run = entry.build > 0 ? QStringLiteral("run %1, rebuild %2").arg(entry.run).arg(entry.build)
@@ -92,11 +93,13 @@ void HistoryPlot::paintEvent(QPaintEvent*) {
     const double w = text.horizontalAdvance(run) + 4;
     const double x = align & Qt::AlignRight ? std::min(place(point).x() + w / 2, static_cast<double>(width()) - 4) - w
                                             : std::max(place(point).x() - w / 2, r.left() - 4);
+    if (x + w > free) return;
+    free = x - m.padding;
     painter.setPen(t.faint);
     painter.drawText(QRectF(x, r.bottom() + 2, w, 1.5 * m.unit), Qt::AlignCenter, run);
   };
   label(points_.size() - 1, Qt::AlignRight);
-  if (points_.size() > 1 && r.width() > 8 * m.unit) label(0, Qt::AlignLeft);
+  if (points_.size() > 1) label(0, Qt::AlignLeft);
   for (std::size_t i = 1; i < points_.size(); ++i) {
     if (changeAt(i).isEmpty()) continue;
     const double x = (place(i - 1).x() + place(i).x()) / 2;

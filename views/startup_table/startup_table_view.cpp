@@ -100,7 +100,7 @@ void addPass(TableRow& row, const snapshot::PassReport& pass) {
 }  // namespace
 
 StartupTableView::StartupTableView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("startup_table"), QStringLiteral("Phases"), columns(false), parent),
+    : TablePanel(context, QStringLiteral("startup_table"), QStringLiteral("Start-up phases"), columns(false), parent),
       plot_(new HistoryPlot),
       places_(new PassPlaces(context)) {
   // The history stands beside the table.
