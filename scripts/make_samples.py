@@ -3,17 +3,21 @@
 
     make_samples.py [NAME…]        without names: all but two_runs, whose times are those of the machine
 
-Needs onnx, numpy and scikit-learn (for the digits) from pip; two_runs needs the program (build/release/bin/stepscope). The same
-files come out on every run, but for two_runs.
+Needs onnx, numpy and scikit-learn (for the digits) from pip; two_runs needs the program (build/release/bin/stepscope), and
+is recorded again until nothing else runs on the machine. The same files come out on every run, but for two_runs.
 """
+import contextlib
 import pathlib
+import sqlite3
 import subprocess
 import sys
+import time
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+QUIET, MOST_TRIES = 0.05, 24  # of the processor time, while two_runs is recorded
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "app" / "samples"
 
 
@@ -206,11 +210,24 @@ def padding(folder, vocabulary=128, width=64, heads=4, longest=64, batch=8, entr
 def two_runs(folder):
     program = SAMPLES.parent.parent / "build" / "release" / "bin" / "stepscope"
     project = folder / "two_runs.stepscope"
-    project.unlink(missing_ok=True)
     digits = SAMPLES / "digits"
-    for rate in ("0.05", "0.2"):
-        subprocess.run([program, "train", digits / "model.onnx", "--data", digits / "batches.npz", "--optimizer", "sgd", "--lr", rate, "--steps", "40", "--threads", "1",
-                        "--project", project], check=True)  # fmt: skip
+    for _ in range(MOST_TRIES):
+        project.unlink(missing_ok=True)
+        for rate in ("0.05", "0.2"):
+            subprocess.run([program, "train", digits / "model.onnx", "--data", digits / "batches.npz", "--optimizer", "sgd", "--lr", rate, "--steps", "40", "--threads", "1",
+                            "--project", project], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+        if (waited := waited_in(project)) <= QUIET:
+            return
+        print(f"{project.name}: waited for {waited:.0%} of the processor time; again")
+        time.sleep(5)
+    raise SystemExit(f"{project.name}: the machine was busy {MOST_TRIES} times; expected to wait for at most {QUIET:.0%} of the processor time")
+
+
+# Of the processor time that was asked for, the share that something else had: of the run that waited longest.
+def waited_in(project):
+    with contextlib.closing(sqlite3.connect(f"file:{project}?mode=ro", uri=True)) as file:
+        shares = file.execute("SELECT 1.0 * sum(wait_ns) / (sum(cpu_ns) + sum(wait_ns)) FROM steps GROUP BY run").fetchall()
+    return max(share for (share,) in shares)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,8 @@ void steps() {
   const std::size_t steps = w->store().series().size();
   w.loop().wait([&] { return w->store().series().size() >= steps + 12 && where->text().contains(QStringLiteral("of 1")); });
   const QWidget* line = where->parentWidget();
-  const QRect at(line->mapTo(&*w, QPoint()), line->size());
+  // The part that tells of the run: as wide as the text, the whole line would be too small to read.
+  const QRect at(line->mapTo(&*w, QPoint()), QSize(line->width() * 11 / 20, line->height()));
   write(w->grab(at).toImage(), "running");  // it does not stand still: no second look
   w.loop().act([&] { w->session().pause(); });
   w.settled();
