@@ -9,29 +9,12 @@
 #include "app/workbench/help_button.h"
 #include "app/workbench/layouts.h"
 #include "app/workbench/panel_tabs.h"
-#include "views/common/view.h"
+#include "app/workbench/view_frame.h"
 
 class QHBoxLayout;
-class QScrollArea;
 class QToolButton;
 
 namespace stepscope {
-
-// A view, or the text that says what would fill it.
-class ViewFrame : public QStackedWidget {
-  Q_OBJECT
-
- public:
-  explicit ViewFrame(View* view, QWidget* parent = nullptr);
-  View* view() const { return view_; }
-
- private:
-  void showEmptyText();
-
-  View* view_;
-  QScrollArea* shelf_;  // of the view
-  QLabel* empty_;
-};
 
 class PanelGroup : public QWidget {
   Q_OBJECT

@@ -38,7 +38,15 @@ class StatusLine : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
+  static QString strong(const QString& text);
+  static QString dot(const QColor& colour, const QString& text);
   void refresh();
+  void showPlace(bool running);
+  void showStep(bool running);
+  void showLoss();
+  void showSpeed();
+  void showPeak();
+  void showWorker(bool running);
   void hideEmpty();
   std::int64_t stepOfRun() const;  // the one that runs now
 
