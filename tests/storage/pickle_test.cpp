@@ -48,7 +48,7 @@ TEST(Pickle, WhatIsCutOffOrWrongIsAnError) {
        {""s, "x"s, "\x80"s, "\x80\x04"s, "\x80\x09."s, "\x80\x04."s, "\x80\x04K"s, "\x80\x04h\x05."s, "\x80\x04K\x01K\x02."s,
         "\x80\x04t."s, "\x80\x04K\x01K\x01"s + "a."s, "\x80\x04X\xff\xff\xff\xff."s,
         "\x80\x04\x8a\x0a"s + std::string(10, '\1') + "."s, "\x80\x04\xff."s, "\x80\x04}K\x01s."s, "\x80\x04]"s + "u."s})
-    EXPECT_FALSE(parsePickle(bytes, "p")) << testing::PrintToString(bytes);
+    EXPECT_FALSE(parsePickle(bytes, "p")) << ::testing::PrintToString(bytes);
 }
 
 TEST(Pickle, NestingAndSharingAreBounded) {

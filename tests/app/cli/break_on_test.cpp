@@ -8,7 +8,7 @@ namespace stepscope::testing {
 namespace {
 
 // The rate throws the parameters out of range with the first update.
-const std::string kTrain = "train " SS_SAMPLES "/digits/model.onnx --lr 1e30 --steps 6 ";
+const std::string kDiverging = "train " SS_SAMPLES "/digits/model.onnx --lr 1e30 --steps 6 ";
 
 std::size_t countOf(const std::string& text, const std::string& what) {
   std::size_t n = 0;
@@ -18,7 +18,7 @@ std::size_t countOf(const std::string& text, const std::string& what) {
 
 TEST(BreakOn, GoesOnAndTellsOfTheFirstByDefault) {
   const TemporaryFolder folder;
-  const Answer answer = run(kTrain, folder.path());
+  const Answer answer = run(kDiverging, folder.path());
   EXPECT_EQ(answer.exitCode, 1) << "the last loss is not finite:\n" << answer.text;
   EXPECT_EQ(countOf(answer.text, "warning: step 1: "), 1u) << answer.text;
   EXPECT_NE(answer.text.find(", made by "), std::string::npos) << answer.text;
@@ -26,7 +26,7 @@ TEST(BreakOn, GoesOnAndTellsOfTheFirstByDefault) {
 
 TEST(BreakOn, EndsTheRunWhereItIsAskedTo) {
   const TemporaryFolder folder;
-  const Answer answer = run(kTrain + "--break-on nan,inf", folder.path());
+  const Answer answer = run(kDiverging + "--break-on nan,inf", folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
   EXPECT_NE(answer.text.find("error: step 1: "), std::string::npos) << answer.text;
   EXPECT_NE(answer.text.find(", made by "), std::string::npos) << answer.text;
@@ -49,10 +49,10 @@ TEST(BreakOn, ItsPlaceIsInFieldsToo) {
 
 TEST(BreakOn, LooksForNothingWhenItIsOff) {
   const TemporaryFolder folder;
-  const Answer answer = run(kTrain + "--break-on off", folder.path());
+  const Answer answer = run(kDiverging + "--break-on off", folder.path());
   EXPECT_EQ(answer.exitCode, 1) << "the last loss is not finite:\n" << answer.text;
   EXPECT_EQ(countOf(answer.text, "warning: step"), 0u) << answer.text;
-  EXPECT_EQ(run(kTrain + "--break-on sometimes", folder.path()).exitCode, 2);
+  EXPECT_EQ(run(kDiverging + "--break-on sometimes", folder.path()).exitCode, 2);
 }
 
 // Programs read what a size, a switch and a choice are.
@@ -68,9 +68,10 @@ TEST(Options, TellTheirChoicesGroupAndKindAsJson) {
 
 TEST(Options, TakeSizesWithTheirUnit) {
   const TemporaryFolder folder;
-  const Answer sizes = run(kTrain + "--lr 0.01 --set memory.limit=2.8GiB --set 'recompute.budget=755 MiB'", folder.path());
+  const Answer sizes =
+      run(kDiverging + "--lr 0.01 --set memory.limit=2.8GiB --set 'recompute.budget=755 MiB'", folder.path());
   EXPECT_EQ(sizes.exitCode, 0) << sizes.text;
-  const Answer wrong = run(kTrain + "--set memory.limit=2.8Gigs", folder.path());
+  const Answer wrong = run(kDiverging + "--set memory.limit=2.8Gigs", folder.path());
   EXPECT_EQ(wrong.exitCode, 2);
   EXPECT_NE(wrong.text.find("2.8Gigs"), std::string::npos) << wrong.text;
 }

@@ -7,7 +7,7 @@
 namespace stepscope::testing {
 namespace {
 
-const std::string kTrain = "train " SS_SAMPLES "/digits/model.onnx --steps 1";
+const std::string kOneStep = "train " SS_SAMPLES "/digits/model.onnx --steps 1";
 
 // What the library that computes was told: it prints its settings when it is loaded, the last time in the program that
 // stays.
@@ -35,16 +35,16 @@ class BriefWaits : public ::testing::Test {
 };
 
 TEST_F(BriefWaits, AreSetByACommandThatComputes) {
-  EXPECT_EQ(spinCount(kTrain), "2000");
+  EXPECT_EQ(spinCount(kOneStep), "2000");
   EXPECT_NE(spinCount("options"), "2000") << "computes nothing";
 }
 
 TEST_F(BriefWaits, LeaveWhatTheUserChose) {
   setenv("GOMP_SPINCOUNT", "77", 1);
-  EXPECT_EQ(spinCount(kTrain), "77");
+  EXPECT_EQ(spinCount(kOneStep), "77");
   unsetenv("GOMP_SPINCOUNT");
   setenv("OMP_WAIT_POLICY", "active", 1);
-  EXPECT_NE(spinCount(kTrain), "2000");
+  EXPECT_NE(spinCount(kOneStep), "2000");
 }
 
 }  // namespace

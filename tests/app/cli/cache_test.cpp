@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::Answer;
 
-const std::string kModel = SS_SAMPLES "/language_model/model.onnx --data " SS_SAMPLES "/language_model/batches.npz ";
+const std::string kLanguage = SS_SAMPLES "/language_model/model.onnx --data " SS_SAMPLES "/language_model/batches.npz ";
 
 class CacheDir : public ::testing::Test {
  protected:
@@ -42,22 +42,22 @@ class CacheDir : public ::testing::Test {
 };
 
 TEST_F(CacheDir, ASecondStartFindsWhatTheMachineCanDo) {
-  const Answer first = run("build " + kModel + "--roofline on --json"),
-               second = run("build " + kModel + "--roofline on --json");
+  const Answer first = run("build " + kLanguage + "--roofline on --json"),
+               second = run("build " + kLanguage + "--roofline on --json");
   ASSERT_EQ(first.exitCode, 0) << first.text;
   ASSERT_EQ(second.exitCode, 0) << second.text;
   EXPECT_EQ(notes(first, "cache roofs"), std::vector<std::string>{"miss: no entry yet"});
   ASSERT_EQ(notes(second, "cache roofs").size(), 1U) << second.text;
   EXPECT_TRUE(notes(second, "cache roofs")[0].starts_with("hit: same machine, threads, version; found ")) << second.text;
-  const Answer threads = run("build " + kModel + "--roofline on --threads 1 --json");
+  const Answer threads = run("build " + kLanguage + "--roofline on --threads 1 --json");
   EXPECT_EQ(notes(threads, "cache roofs"), std::vector<std::string>{"miss: threads is '1', and '2' in the newest entry"});
-  const Answer text = run("build " + kModel + "--roofline on");
+  const Answer text = run("build " + kLanguage + "--roofline on");
   EXPECT_NE(text.text.find("hit: same machine"), std::string::npos) << text.text;
 }
 
 TEST_F(CacheDir, IsOffWhereTheUserSaysSo) {
   for (const char* const off : {"STEPSCOPE_SET_CACHE_DIR=off", "STEPSCOPE_SET_ROOFLINE=on"}) {
-    const Answer answer = run("build " + kModel + "--roofline on --set cache.dir=off --json", off);
+    const Answer answer = run("build " + kLanguage + "--roofline on --set cache.dir=off --json", off);
     ASSERT_EQ(answer.exitCode, 0) << answer.text;
     EXPECT_EQ(notes(answer, "cache roofs"), std::vector<std::string>{"miss: cache.dir is off"});
   }
@@ -66,7 +66,7 @@ TEST_F(CacheDir, IsOffWhereTheUserSaysSo) {
 
 TEST_F(CacheDir, TrainsAlikeWithAChoiceThatWasFound) {
   const std::string arguments =
-      "train " + kModel + "--steps 2 --json --set recompute.budget=100000 --set cache.dir=" + (folder_ / "own").string();
+      "train " + kLanguage + "--steps 2 --json --set recompute.budget=100000 --set cache.dir=" + (folder_ / "own").string();
   const Answer first = run(arguments), second = run(arguments);
   ASSERT_EQ(first.exitCode, 0) << first.text;
   ASSERT_EQ(second.exitCode, 0) << second.text;

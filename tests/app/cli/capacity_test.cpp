@@ -10,9 +10,9 @@
 namespace stepscope::testing {
 namespace {
 
-const std::string kModel = SS_SAMPLES "/language_model/model.onnx";
+const std::string kLanguageModel = SS_SAMPLES "/language_model/model.onnx";
 
-std::vector<nlohmann::json> eventsOf(const std::string& text) {
+std::vector<nlohmann::json> parsedEvents(const std::string& text) {
   std::vector<nlohmann::json> events;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
@@ -21,7 +21,7 @@ std::vector<nlohmann::json> eventsOf(const std::string& text) {
 
 TEST(CapacityCommand, PrintsWhatFits) {
   const TemporaryFolder folder;
-  const Answer answer = run("capacity " + kModel + " --memory 20MiB --vary batch=1..64 --recompute", folder.path());
+  const Answer answer = run("capacity " + kLanguageModel + " --memory 20MiB --vary batch=1..64 --recompute", folder.path());
   ASSERT_EQ(answer.exitCode, 0) << answer.text;
   for (const char* part :
        {"batch=1 ", "batch=8 ", "budget=", "fits", " no ", "step at least", "largest batch that fits 20 MiB: "})
@@ -31,10 +31,11 @@ TEST(CapacityCommand, PrintsWhatFits) {
 TEST(CapacityCommand, TellsTheSameAsEvents) {
   const TemporaryFolder folder;
   const Answer answer =
-      run("capacity " + kModel + " --memory 20MiB --vary batch=1..64 --recompute --optimizer adamw --json", folder.path());
+      run("capacity " + kLanguageModel + " --memory 20MiB --vary batch=1..64 --recompute --optimizer adamw --json",
+          folder.path());
   ASSERT_EQ(answer.exitCode, 0) << answer.text;
   std::int64_t largest = 0, withRecompute = 0, last = 0;
-  const auto events = eventsOf(answer.text);
+  const auto events = parsedEvents(answer.text);
   for (const auto& event : events) {
     if (event["event"] != "capacity") continue;
     const auto batch = event["batch"].get<std::int64_t>();
@@ -57,9 +58,9 @@ TEST(CapacityCommand, TellsTheSameAsEvents) {
 // A model whose weights are nowhere.
 TEST(CapacityCommand, NeedsNoWeights) {
   const TemporaryFolder folder;
-  const Answer answer = run("capacity " + kModel + " --vary batch=2..2 --json", folder.path());
+  const Answer answer = run("capacity " + kLanguageModel + " --vary batch=2..2 --json", folder.path());
   ASSERT_EQ(answer.exitCode, 0) << answer.text;
-  const auto events = eventsOf(answer.text);
+  const auto events = parsedEvents(answer.text);
   EXPECT_EQ(events.front()["event"], "phase");
   for (const auto& event : events)
     if (event["event"] == "phase") EXPECT_NE(event["name"], "bind") << "nothing is bound to memory";
@@ -68,7 +69,7 @@ TEST(CapacityCommand, NeedsNoWeights) {
 TEST(CapacityCommand, RefusesWhatMakesNoSense) {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& more, int exitCode) {
-    const Answer answer = run("capacity " + kModel + more, folder.path());
+    const Answer answer = run("capacity " + kLanguageModel + more, folder.path());
     EXPECT_EQ(answer.exitCode, exitCode) << answer.text;
     return answer.text;
   };

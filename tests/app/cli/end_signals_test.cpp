@@ -11,12 +11,11 @@
 #include "engine/data/safetensors.h"
 #include "storage/queries.h"
 #include "tests/app/cli/program.h"
+#include "tests/app/cli/samples.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
-
-const std::string kModel = SS_SAMPLES "/digits/model.onnx";
 
 // A training that goes on until it is told to end; its text goes to log.txt in the folder.
 class EndlessTraining {
@@ -28,7 +27,7 @@ class EndlessTraining {
     if (child_ != 0) return;
     std::signal(SIGHUP, ignoreHangUp ? SIG_IGN : SIG_DFL);
     if (!std::freopen(log_.c_str(), "w", stdout) || dup2(1, 2) < 0) _exit(99);
-    std::vector<std::string> words{SS_PROGRAM, "train", kModel, "--steps", "1000000000", "--project", project_};
+    std::vector<std::string> words{SS_PROGRAM, "train", kDigits, "--steps", "1000000000", "--project", project_};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -108,7 +107,7 @@ TEST(Checkpoint, OfAKilledRunGoesOnBitForBit) {
   // Killed while the older ones moved on by one, the first of them has no file.
   std::string before = (folder.path() / "c.1.safetensors").string();
   if (!std::filesystem::exists(before)) before = (folder.path() / "c.2.safetensors").string();
-  const std::string train = "train " + kModel + " --optimizer adam ", a = (folder.path() / "a").string(),
+  const std::string train = "train " + kDigits + " --optimizer adam ", a = (folder.path() / "a").string(),
                     b = (folder.path() / "b").string();
   for (const std::string& checkpoint : {file, before}) {
     const auto read = readSafetensors(checkpoint);

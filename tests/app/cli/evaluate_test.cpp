@@ -6,12 +6,11 @@
 #include <sstream>
 
 #include "tests/app/cli/program.h"
+#include "tests/app/cli/samples.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
-
-const std::string kModel = SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz ";
 
 std::vector<nlohmann::json> eventsIn(const Answer& answer, const std::string& name) {
   std::vector<nlohmann::json> events;
@@ -24,7 +23,7 @@ std::vector<nlohmann::json> eventsIn(const Answer& answer, const std::string& na
 
 TEST(EvaluateCommand, TellsLossAndAccuracyOfAllBatches) {
   const TemporaryFolder folder;
-  const Answer answer = run("evaluate " + kModel + "--json", folder.path());
+  const Answer answer = run("evaluate " + kDigitsWithData + "--json", folder.path());
   ASSERT_EQ(answer.exitCode, 0) << answer.text;
   const auto batches = eventsIn(answer, "evaluated_batch"), all = eventsIn(answer, "evaluation");
   ASSERT_EQ(all.size(), 1u) << answer.text;
@@ -47,32 +46,34 @@ TEST(EvaluateCommand, TellsLossAndAccuracyOfAllBatches) {
 TEST(EvaluateCommand, TakesTheParametersOfATraining) {
   const TemporaryFolder folder;
   const std::string weights = (folder.path() / "w.safetensors").string();
-  ASSERT_EQ(run("train " + kModel + "--optimizer adamw --lr 0.01 --steps 40 --save " + weights, folder.path()).exitCode, 0);
-  const Answer before = run("evaluate " + kModel + "--json", folder.path()),
-               after = run("evaluate " + kModel + "--json --init-from " + weights, folder.path());
+  ASSERT_EQ(
+      run("train " + kDigitsWithData + "--optimizer adamw --lr 0.01 --steps 40 --save " + weights, folder.path()).exitCode,
+      0);
+  const Answer before = run("evaluate " + kDigitsWithData + "--json", folder.path()),
+               after = run("evaluate " + kDigitsWithData + "--json --init-from " + weights, folder.path());
   ASSERT_EQ(after.exitCode, 0) << after.text;
   EXPECT_LT(eventsIn(after, "evaluation")[0]["loss"].get<double>(), eventsIn(before, "evaluation")[0]["loss"].get<double>());
-  const Answer text = run("evaluate " + kModel + "--batches 2 --init-from " + weights, folder.path());
+  const Answer text = run("evaluate " + kDigitsWithData + "--batches 2 --init-from " + weights, folder.path());
   for (const char* part : {"batch 1  loss", "2 batches of the data", "accuracy", "running statistics frozen"})
     EXPECT_NE(text.text.find(part), std::string::npos) << part << "\n" << text.text;
 }
 
 TEST(EvaluateCommand, CountsNoBatchTwice) {
   const TemporaryFolder folder;
-  const Answer all = run("evaluate " + kModel + "--json", folder.path());
+  const Answer all = run("evaluate " + kDigitsWithData + "--json", folder.path());
   const auto entries = eventsIn(all, "evaluation").at(0)["batches"].get<std::int64_t>();
-  const Answer more = run("evaluate " + kModel + "--batches " + std::to_string(entries + 1), folder.path());
+  const Answer more = run("evaluate " + kDigitsWithData + "--batches " + std::to_string(entries + 1), folder.path());
   EXPECT_EQ(more.exitCode, 1);
   EXPECT_NE(more.text.find(fmt::format("option 'batches': found {}; expected at most {}, the entries of the data",
                                        entries + 1, entries)),
             std::string::npos)
       << more.text;
-  EXPECT_EQ(run("evaluate " + kModel + "--batches " + std::to_string(entries), folder.path()).exitCode, 0);
+  EXPECT_EQ(run("evaluate " + kDigitsWithData + "--batches " + std::to_string(entries), folder.path()).exitCode, 0);
 }
 
 TEST(EvaluateCommand, RefusesFewerThanNoBatches) {
   const TemporaryFolder folder;
-  const Answer answer = run("evaluate " + kModel + "--batches=-1", folder.path());
+  const Answer answer = run("evaluate " + kDigitsWithData + "--batches=-1", folder.path());
   EXPECT_EQ(answer.exitCode, 2) << answer.text;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Events = std::vector<nlohmann::json>;
 
-Events eventsOf(const std::string& arguments, const std::filesystem::path& folder) {
+Events eventsOfRun(const std::string& arguments, const std::filesystem::path& folder) {
   const Answer answer = run(arguments + " --json", folder);
   EXPECT_EQ(answer.exitCode, 0) << answer.text;
   Events events;
@@ -42,7 +42,7 @@ TEST(JsonEvents, AreThoseOfTheDesign) {
                                         "plan",
                                         "bind"};
   for (const std::string command : {"train ", "build "}) {
-    const Events events = eventsOf(command + kSample, folder.path());
+    const Events events = eventsOfRun(command + kSample, folder.path());
     ASSERT_FALSE(events.empty());
     std::vector<std::string> top;
     int steps = 0;
@@ -69,7 +69,7 @@ TEST(JsonEvents, ReadingAndFillingWeightsAreChildrenNamedMaterialise) {
   const TemporaryFolder folder;
   const auto counts = [&](const std::string& arguments) {
     std::vector<std::int64_t> found;
-    for (const auto& event : eventsOf(arguments, folder.path()))
+    for (const auto& event : eventsOfRun(arguments, folder.path()))
       if (event["event"] == "phase" && event["name"] == "materialise") {
         EXPECT_EQ(event["depth"], 1);
         found.push_back(event["count"]);
@@ -106,7 +106,7 @@ TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
         "ledger " + kSample + " --steps 2", "memory " + kSample, "gradcheck " + kSample + " --node Gemm",
         std::string("options"), std::string("doctor"),
         "recover " + project + " -o " + (folder.path() / "new.stepscope").string(), "forget " + project + " 1"}) {
-    const Events events = eventsOf(command, folder.path());
+    const Events events = eventsOfRun(command, folder.path());
     ASSERT_FALSE(events.empty()) << command;
     for (const auto& event : events) EXPECT_TRUE(event.contains("event")) << command << ": " << event;
     EXPECT_EQ(events.back()["event"], "done") << command;
@@ -178,24 +178,24 @@ TEST(JsonEvents, NumbersAreNumbersAndNullIsNull) {
   const TemporaryFolder folder;
   const std::string project = (folder.path() / "p.stepscope").string();
   ASSERT_EQ(run("train " + kSample + " --project " + project, folder.path()).exitCode, 0);
-  const Events rows = eventsOf("sql " + project + " \"SELECT 1, 2.5, 'x', NULL, x'00ff'\"", folder.path());
+  const Events rows = eventsOfRun("sql " + project + " \"SELECT 1, 2.5, 'x', NULL, x'00ff'\"", folder.path());
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[1]["values"], nlohmann::json::parse(R"([1, 2.5, "x", null, {"blob_bytes": 2}])"));
   EXPECT_EQ(rows[2]["cut"], false);
   const Events many =
-      eventsOf("sql " + project + " 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'",
-               folder.path());
+      eventsOfRun("sql " + project + " 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'",
+                  folder.path());
   EXPECT_EQ(many.back()["cut"], true);
   EXPECT_EQ(many.back()["rows"], many.size() - 2);
-  const auto model = eventsOf("inspect " SS_SAMPLES "/digits/model.onnx", folder.path())[0];
+  const auto model = eventsOfRun("inspect " SS_SAMPLES "/digits/model.onnx", folder.path())[0];
   EXPECT_TRUE(model["file_bytes"].is_number_integer() && model["parameters"][0]["bytes"].is_number_integer());
   EXPECT_TRUE(model["parameters"][0]["dims"][0].is_number_integer() && model["opsets"].is_object());
-  for (const auto& option : eventsOf("options --set threads=3 --set record.batch=7", folder.path())) {
+  for (const auto& option : eventsOfRun("options --set threads=3 --set record.batch=7", folder.path())) {
     if (option.value("name", "") == "threads") EXPECT_EQ(option["value"], 3) << option;
     if (option.value("name", "") == "ring.bytes") EXPECT_EQ(option["default"], 268435456) << option;
     if (option.value("name", "") == "record.batch") EXPECT_EQ(option["value"], "7") << "may also be auto: " << option;
   }
-  const auto machine = eventsOf("doctor", folder.path())[0];
+  const auto machine = eventsOfRun("doctor", folder.path())[0];
   EXPECT_TRUE(machine["memory_bytes"].is_number_integer() && machine["peak"]["levels"][0]["capacity"].is_number_integer());
 }
 

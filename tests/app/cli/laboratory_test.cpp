@@ -6,14 +6,13 @@
 #include <sstream>
 
 #include "tests/app/cli/program.h"
+#include "tests/app/cli/samples.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
 
-const std::string kModel = SS_SAMPLES "/digits/model.onnx", kData = kModel + " --data " SS_SAMPLES "/digits/batches.npz ";
-
-std::vector<nlohmann::json> eventsOf(const std::string& text, const std::string& kind) {
+std::vector<nlohmann::json> eventsOfKind(const std::string& text, const std::string& kind) {
   std::vector<nlohmann::json> events;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
@@ -24,20 +23,20 @@ std::vector<nlohmann::json> eventsOf(const std::string& text, const std::string&
 
 TEST(GradcheckCommand, ComparesRulesWithFiniteDifferences) {
   const TemporaryFolder folder;
-  const Answer text = run("gradcheck " + kData + "--node Relu", folder.path());
+  const Answer text = run("gradcheck " + kDigitsWithData + "--node Relu", folder.path());
   EXPECT_EQ(text.exitCode, 0) << text.text;
   EXPECT_NE(text.text.find("agree with finite differences in float64, 0 differ"), std::string::npos) << text.text;
-  const Answer json = run("gradcheck " + kData + "--node Relu --json", folder.path());
+  const Answer json = run("gradcheck " + kDigitsWithData + "--node Relu --json", folder.path());
   ASSERT_EQ(json.exitCode, 0) << json.text;
-  const auto nodes = eventsOf(json.text, "gradcheck");
+  const auto nodes = eventsOfKind(json.text, "gradcheck");
   ASSERT_FALSE(nodes.empty()) << json.text;
   for (const auto& node : nodes) {
     EXPECT_EQ(node["verdict"], "agrees") << node;
     ASSERT_FALSE(node["inputs"].empty()) << node;
     EXPECT_LT(node["inputs"][0]["error"].get<double>(), 1e-4) << node;
   }
-  EXPECT_EQ(eventsOf(json.text, "gradchecks").at(0)["agreed"], nodes.size());
-  EXPECT_EQ(run("gradcheck " + kData + "--node nowhere", folder.path()).exitCode, 1);
+  EXPECT_EQ(eventsOfKind(json.text, "gradchecks").at(0)["agreed"], nodes.size());
+  EXPECT_EQ(run("gradcheck " + kDigitsWithData + "--node nowhere", folder.path()).exitCode, 1);
 }
 
 // A pixel of step 40 is NaN: no slope there says that a rule is wrong, or right.
@@ -46,14 +45,14 @@ TEST(GradcheckCommand, ChecksNothingWhereNumbersAreNaN) {
   const std::string nan = SS_SAMPLES "/nan/model.onnx --data " SS_SAMPLES "/nan/batches.npz --start-step 40 ";
   const Answer json = run("gradcheck " + nan + "--json", folder.path());
   EXPECT_EQ(json.exitCode, 1) << json.text;
-  const auto nodes = eventsOf(json.text, "gradcheck");
+  const auto nodes = eventsOfKind(json.text, "gradcheck");
   ASSERT_FALSE(nodes.empty()) << json.text;
   for (const auto& node : nodes) {
     EXPECT_EQ(node["verdict"], "unchecked") << node;
     EXPECT_NE(node["note"].get<std::string>().find("holds NaN"), std::string::npos) << node;
   }
-  EXPECT_EQ(eventsOf(json.text, "gradchecks").at(0)["differed"], 0);
-  EXPECT_EQ(eventsOf(json.text, "error").size(), 1U) << json.text;
+  EXPECT_EQ(eventsOfKind(json.text, "gradchecks").at(0)["differed"], 0);
+  EXPECT_EQ(eventsOfKind(json.text, "error").size(), 1U) << json.text;
   const Answer text = run("gradcheck " + nan, folder.path());
   EXPECT_NE(text.text.find("0 differ, " + std::to_string(nodes.size()) + " unchecked"), std::string::npos) << text.text;
   // A note stands on a line of its own.
@@ -65,20 +64,20 @@ TEST(GradcheckCommand, ChecksNothingWhereNumbersAreNaN) {
 TEST(MemoryCommand, SetsWhatIsTouchedBesideWhatIsPlanned) {
   const TemporaryFolder folder;
   const std::string project = (folder.path() / "p.stepscope").string();
-  const Answer answer = run("memory " + kData + "--json --project " + project, folder.path());
+  const Answer answer = run("memory " + kDigitsWithData + "--json --project " + project, folder.path());
   ASSERT_EQ(answer.exitCode, 0) << answer.text;
   std::int64_t measured = 0;
-  for (const auto& buffer : eventsOf(answer.text, "buffer")) {
+  for (const auto& buffer : eventsOfKind(answer.text, "buffer")) {
     EXPECT_LE(buffer["measured_bytes"], buffer["bytes"]) << buffer;
     measured += buffer["measured_bytes"].get<std::int64_t>();
   }
   EXPECT_GT(measured, 0);
-  EXPECT_EQ(eventsOf(answer.text, "memory").at(0)["measured_bytes"], measured);
+  EXPECT_EQ(eventsOfKind(answer.text, "memory").at(0)["measured_bytes"], measured);
   const Answer rows = run("sql " + project + " 'SELECT SUM(measured_bytes) FROM buffers' --json", folder.path());
-  EXPECT_EQ(eventsOf(rows.text, "row").at(0)["values"].at(0), measured) << rows.text;
-  EXPECT_NE(run("memory " + kData + "--most 3", folder.path()).text.find("3 of "), std::string::npos);
+  EXPECT_EQ(eventsOfKind(rows.text, "row").at(0)["values"].at(0), measured) << rows.text;
+  EXPECT_NE(run("memory " + kDigitsWithData + "--most 3", folder.path()).text.find("3 of "), std::string::npos);
   // Nothing of a GPU's memory is known, which is not nothing.
-  const Answer gpu = run("memory " + kData + "--device emulated", folder.path());
+  const Answer gpu = run("memory " + kDigitsWithData + "--device emulated", folder.path());
   EXPECT_EQ(gpu.exitCode, 1) << gpu.text;
   EXPECT_NE(gpu.text.find("memory: device 'emulated': none of"), std::string::npos) << gpu.text;
 }
@@ -88,16 +87,16 @@ TEST(CapacityCommand, TakesTheFileThatDoctorWrote) {
   const TemporaryFolder folder;
   const Answer doctor = run("doctor --json", folder.path());
   ASSERT_EQ(doctor.exitCode, 0) << doctor.text;
-  const auto machine = eventsOf(doctor.text, "machine").at(0);
+  const auto machine = eventsOfKind(doctor.text, "machine").at(0);
   const auto file = folder.write("machine.json", machine.dump());
-  const Answer there = run("capacity " + kModel + " --vary batch=4..4 --json --machine " + file.string(), folder.path());
+  const Answer there = run("capacity " + kDigits + " --vary batch=4..4 --json --machine " + file.string(), folder.path());
   ASSERT_EQ(there.exitCode, 0) << there.text;
-  const auto summary = eventsOf(there.text, "capacity_largest").at(0);
+  const auto summary = eventsOfKind(there.text, "capacity_largest").at(0);
   EXPECT_EQ(summary["memory_bytes"], machine["memory_bytes"]) << summary;
   EXPECT_EQ(summary["machine"], file.string());
-  EXPECT_GT(eventsOf(there.text, "capacity").at(0)["predicted_ns"].get<double>(), 0);
+  EXPECT_GT(eventsOfKind(there.text, "capacity").at(0)["predicted_ns"].get<double>(), 0);
   const auto wrong = folder.write("wrong.json", "{}");
-  const Answer refused = run("capacity " + kModel + " --machine " + wrong.string(), folder.path());
+  const Answer refused = run("capacity " + kDigits + " --machine " + wrong.string(), folder.path());
   EXPECT_EQ(refused.exitCode, 2) << refused.text;
   EXPECT_NE(refused.text.find("peak: found nothing; expected an object"), std::string::npos) << refused.text;
 }
@@ -111,7 +110,7 @@ TEST(RowsChoiceCommand, StandsInStepsAndRows) {
                                 project,
                             folder.path());
   ASSERT_EQ(answer.exitCode, 0) << answer.text;
-  for (const auto& step : eventsOf(answer.text, "step")) {
+  for (const auto& step : eventsOfKind(answer.text, "step")) {
     ASSERT_TRUE(step.contains("densities")) << step;
     EXPECT_FALSE(step["densities"][0]["decision"].get<std::string>().empty()) << step;
     EXPECT_LE(step["densities"][0]["computed"], step["densities"][0]["total"]) << step;
@@ -119,7 +118,7 @@ TEST(RowsChoiceCommand, StandsInStepsAndRows) {
   }
   const Answer rows =
       run("sql " + project + " \"SELECT COUNT(*) FROM batch_densities WHERE decision <> ''\" --json", folder.path());
-  EXPECT_EQ(eventsOf(rows.text, "row").at(0)["values"].at(0), 2) << rows.text;
+  EXPECT_EQ(eventsOfKind(rows.text, "row").at(0)["values"].at(0), 2) << rows.text;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace stepscope::testing {
 namespace {
 
-const std::string kTrain =
+const std::string kTwoSteps =
     "train " + std::string(SS_SAMPLES) + "/digits/model.onnx --data " + SS_SAMPLES + "/digits/batches.npz --steps 2 ";
 
 // One after the other in the text.
@@ -28,14 +28,15 @@ void says(const Answer& answer, int exitCode, std::initializer_list<const char*>
 
 TEST(LowPrecisionFaults, AnUnknownPrecisionIsNamed) {
   const TemporaryFolder folder;
-  says(run(kTrain + "--precision fp8", folder.path()), 2, {"error: precision 'fp8': unknown; expected fp32, bf16 or fp16"});
-  says(run(kTrain + "--precision fp16 --set precision.force=MatMul:fp8", folder.path()), 2,
+  says(run(kTwoSteps + "--precision fp8", folder.path()), 2,
+       {"error: precision 'fp8': unknown; expected fp32, bf16 or fp16"});
+  says(run(kTwoSteps + "--precision fp16 --set precision.force=MatMul:fp8", folder.path()), 2,
        {"error: option 'precision.force': found 'MatMul:fp8'; expected"});
 }
 
 TEST(LowPrecisionFaults, AnOverflowInTheFirstStepNamesGradientAndNode) {
   const TemporaryFolder folder;
-  says(run(kTrain + "--precision fp16 --set loss-scale.init=1e10", folder.path()), 0,
+  says(run(kTwoSteps + "--precision fp16 --set loss-scale.init=1e10", folder.path()), 0,
        {"warning: update skipped: 'head.weight_grad', made by ",
         " is not finite at loss scale 10000000000; it is 5000000000", "step      0", "skipped", "step      1"});
 }
@@ -43,11 +44,12 @@ TEST(LowPrecisionFaults, AnOverflowInTheFirstStepNamesGradientAndNode) {
 TEST(LowPrecisionFaults, AScaleThatLeavesNothingIsSaid) {
   const TemporaryFolder folder;
   for (const char* zero : {"--loss-scale 0", "--set loss-scale.init=0", "--loss-scale -1", "--loss-scale 1e-400"})
-    says(run(kTrain + "--precision fp16 " + zero, folder.path()), 2, {"error: option 'loss-scale", "': found '"});
-  const Answer tiny = run(kTrain + "--precision fp16 --loss-scale 1e-30", folder.path());
+    says(run(kTwoSteps + "--precision fp16 " + zero, folder.path()), 2, {"error: option 'loss-scale", "': found '"});
+  const Answer tiny = run(kTwoSteps + "--precision fp16 --loss-scale 1e-30", folder.path());
   says(tiny, 0, {"warning: every gradient is 0 at loss scale 1e-30, '", "' of ", "loss-scale=dynamic", "step      0"});
   EXPECT_EQ(tiny.text.find("every gradient", tiny.text.find("every gradient") + 1), std::string::npos) << "said once";
-  EXPECT_EQ(run(kTrain + "--precision fp16 --loss-scale 64", folder.path()).text.find("every gradient"), std::string::npos);
+  EXPECT_EQ(run(kTwoSteps + "--precision fp16 --loss-scale 64", folder.path()).text.find("every gradient"),
+            std::string::npos);
 }
 
 TEST(LowPrecisionFaults, AMasterWeightThatIsNoNumberIsNamed) {
@@ -58,10 +60,10 @@ TEST(LowPrecisionFaults, AMasterWeightThatIsNoNumberIsNamed) {
   const auto state = folder.path() / "nan.safetensors";
   ASSERT_TRUE(saveStateFile(state, {{"head.weight", weight.view()}}, {}).has_value());
   const std::string from = "--init-from " + state.string();
-  says(run(kTrain + "--precision fp16 " + from, folder.path()), 1,
+  says(run(kTwoSteps + "--precision fp16 " + from, folder.path()), 1,
        {"warning: step 0: NaN in 'logits', made by ", "'head.weight",
         "warning: update skipped: parameter 'head.weight' holds NaN or infinity", "error: loss: not finite in 2 steps"});
-  says(run(kTrain + "--precision bf16 " + from, folder.path()), 1,
+  says(run(kTwoSteps + "--precision bf16 " + from, folder.path()), 1,
        {"warning: step 0: NaN in 'logits', made by ", "'head.weight", "error: loss: not finite in 2 steps"});
 }
 

@@ -11,13 +11,14 @@
 namespace stepscope::testing {
 namespace {
 
-const std::string kTrain = "train " SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz --threads 2 ";
+const std::string kTwoThreads =
+    "train " SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz --threads 2 ";
 
 class Resume : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(Resume, TenStepsAreFiveAndFive) {
   const TemporaryFolder folder;
-  const std::string here = folder.path().string() + "/", options = kTrain + GetParam().second;
+  const std::string here = folder.path().string() + "/", options = kTwoThreads + GetParam().second;
   const auto steps = [&](const std::string& more) {
     const Answer answer = run(options + " --json " + more, folder.path());
     EXPECT_EQ(answer.exitCode, 0) << answer.text;
@@ -65,7 +66,7 @@ TEST(StartStep, IsThePlaceInDataAndScheduleButNotTheAgeOfTheMoments) {
   const TemporaryFolder folder;
   const std::string here = folder.path().string() + "/",
                     options =
-                        kTrain +
+                        kTwoThreads +
                         "--optimizer adam --lr 0.01 --accumulate 2 --lr-schedule linear --warmup-steps 2 --total-steps 10 ";
   const auto whole = stepsOf(options + "--steps 12", "learning_rate", folder.path());
   ASSERT_EQ(whole.size(), 12u);
@@ -78,11 +79,11 @@ TEST(StartStep, IsThePlaceInDataAndScheduleButNotTheAgeOfTheMoments) {
   EXPECT_EQ(stepsOf(options + "--steps 4 --init-from " + here + "half --resume", "learning_rate", folder.path()), end)
       << "a resumed run knows where it began";
   // Adam's correction counts the updates that made the moments: the first one moves every weight by the learning rate.
-  ASSERT_EQ(
-      run(kTrain + "--optimizer adam --lr 0.01 --eps 1e-12 --start-step 1000 --dump-params " + here + "later", folder.path())
-          .exitCode,
-      0);
-  ASSERT_EQ(run(kTrain + "--lr 0 --dump-params " + here + "before", folder.path()).exitCode, 0);
+  ASSERT_EQ(run(kTwoThreads + "--optimizer adam --lr 0.01 --eps 1e-12 --start-step 1000 --dump-params " + here + "later",
+                folder.path())
+                .exitCode,
+            0);
+  ASSERT_EQ(run(kTwoThreads + "--lr 0 --dump-params " + here + "before", folder.path()).exitCode, 0);
   const auto before = readSafetensors(here + "before"), later = readSafetensors(here + "later");
   ASSERT_TRUE(before.has_value() && later.has_value());
   EXPECT_NEAR(std::abs(later->tensors.at("head.bias").as<float>()[0] - before->tensors.at("head.bias").as<float>()[0]),
@@ -92,19 +93,19 @@ TEST(StartStep, IsThePlaceInDataAndScheduleButNotTheAgeOfTheMoments) {
 TEST(InitFrom, TellsWhatTheFileLacks) {
   const TemporaryFolder folder;
   const std::string here = folder.path().string() + "/", whole = here + "whole", part = here + "part";
-  ASSERT_EQ(run(kTrain + "--steps 1 --save " + whole, folder.path()).exitCode, 0);
-  EXPECT_EQ(run(kTrain + "--init-from " + whole, folder.path()).text.find("no parameter"), std::string::npos);
+  ASSERT_EQ(run(kTwoThreads + "--steps 1 --save " + whole, folder.path()).exitCode, 0);
+  EXPECT_EQ(run(kTwoThreads + "--init-from " + whole, folder.path()).text.find("no parameter"), std::string::npos);
   auto file = readSafetensors(whole);
   ASSERT_TRUE(file.has_value());
   std::map<std::string, TensorView> tensors;
   for (const auto& [name, tensor] : file->tensors)
     if (name != "head.bias") tensors[name] = tensor.view();
   ASSERT_TRUE(writeSafetensors(part, tensors, file->metadata).has_value());
-  const Answer partial = run(kTrain + "--init-from " + part, folder.path());
+  const Answer partial = run(kTwoThreads + "--init-from " + part, folder.path());
   EXPECT_EQ(partial.exitCode, 0);
   EXPECT_NE(partial.text.find("no parameter 'head.bias'; what the model has is trained from"), std::string::npos)
       << partial.text;
-  const Answer other = run(kTrain + "--optimizer adam --resume --init-from " + whole, folder.path());
+  const Answer other = run(kTwoThreads + "--optimizer adam --resume --init-from " + whole, folder.path());
   EXPECT_EQ(other.exitCode, 0);
   EXPECT_NE(other.text.find("no optimizer state '"), std::string::npos) << other.text;
   EXPECT_NE(other.text.find(".exp_avg'"), std::string::npos) << other.text;
@@ -113,18 +114,18 @@ TEST(InitFrom, TellsWhatTheFileLacks) {
 TEST(Save, NeedsNoStep) {
   const TemporaryFolder folder;
   const std::string here = folder.path().string() + "/";
-  ASSERT_EQ(run(kTrain + "--steps 0 --save " + here + "start", folder.path()).exitCode, 0);
-  ASSERT_EQ(run(kTrain + "--steps 3 --dump-params " + here + "a", folder.path()).exitCode, 0);
-  ASSERT_EQ(
-      run(kTrain + "--steps 3 --init-from " + here + "start --resume --dump-params " + here + "b", folder.path()).exitCode,
-      0);
+  ASSERT_EQ(run(kTwoThreads + "--steps 0 --save " + here + "start", folder.path()).exitCode, 0);
+  ASSERT_EQ(run(kTwoThreads + "--steps 3 --dump-params " + here + "a", folder.path()).exitCode, 0);
+  ASSERT_EQ(run(kTwoThreads + "--steps 3 --init-from " + here + "start --resume --dump-params " + here + "b", folder.path())
+                .exitCode,
+            0);
   EXPECT_EQ(contents(folder.path() / "a"), contents(folder.path() / "b"));
 }
 
 TEST(OrtQuirks, Q27_ACheckpointBringsTheScheduleBackAndANewerOneIsRefusedReadably) {
   const TemporaryFolder folder;
   const std::string state = (folder.path() / "state").string(),
-                    options = kTrain + "--lr 0.5 --lr-schedule linear --total-steps 10 ";
+                    options = kTwoThreads + "--lr 0.5 --lr-schedule linear --total-steps 10 ";
   ASSERT_EQ(run(options + "--steps 4 --save " + state, folder.path()).exitCode, 0);
   const Answer resumed = run(options + "--steps 1 --init-from " + state + " --resume", folder.path());
   EXPECT_NE(resumed.text.find("step      4"), std::string::npos) << resumed.text;

@@ -9,7 +9,7 @@
 namespace stepscope::testing {
 namespace {
 
-const std::string kSample = std::string(SS_SOURCE_DIR) + "/app/samples/digits/";
+const std::string kSampleFolder = std::string(SS_SOURCE_DIR) + "/app/samples/digits/";
 
 // The only cell of the answer.
 int number(const std::string& project, const std::string& sql) {
@@ -37,8 +37,8 @@ TEST(RooflineCommand, DoctorPrintsWhatTheMachineReaches) {
 TEST(RooflineCommand, IsRecordedAskedForAndReported) {
   const TemporaryFolder folder;
   const std::string project = (folder.path() / "p.stepscope").string();
-  const std::string train =
-      "train " + kSample + "model.onnx --data " + kSample + "batches.npz --optimizer adamw --steps 4 --project " + project;
+  const std::string train = "train " + kSampleFolder + "model.onnx --data " + kSampleFolder +
+                            "batches.npz --optimizer adamw --steps 4 --project " + project;
   ASSERT_EQ(run(train + " --roofline on", folder.path()).exitCode, 0);
   const int roofs =
       number(project,

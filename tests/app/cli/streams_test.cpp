@@ -8,12 +8,11 @@
 #include <regex>
 
 #include "tests/app/cli/program.h"
+#include "tests/app/cli/samples.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
-
-const std::string kModel = SS_SAMPLES "/digits/model.onnx";
 
 // The exit code under a redirection; -1: a signal.
 int exitCode(const std::string& arguments, const std::string& redirection) {
@@ -36,17 +35,17 @@ TEST_P(Streams, FullErrorsDoNotEndTheWork) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Streams,
-                         ::testing::Values("--help", "--version", "train --help", "inspect " + kModel,
-                                           "inspect " + kModel + " --json", "options", "build " + kModel,
-                                           "train " + kModel + " --steps 3", "train " + kModel + " --steps 3 --json",
-                                           "run " + kModel));
+                         ::testing::Values("--help", "--version", "train --help", "inspect " + kDigits,
+                                           "inspect " + kDigits + " --json", "options", "build " + kDigits,
+                                           "train " + kDigits + " --steps 3", "train " + kDigits + " --steps 3 --json",
+                                           "run " + kDigits));
 
 TEST(ClosedOutput, NeverBecomesTheCheckpoint) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "x.safetensors";
-  EXPECT_EQ(exitCode("train " + kModel + " --steps 1 --save " + file.string(), ">&- 2>/dev/null"), 1);
+  EXPECT_EQ(exitCode("train " + kDigits + " --steps 1 --save " + file.string(), ">&- 2>/dev/null"), 1);
   EXPECT_EQ(contents(file).find("loss"), std::string::npos) << "what was printed went into the file";
-  EXPECT_EQ(run("train " + kModel + " --steps 1 --init-from " + file.string() + " --resume", folder.path()).exitCode, 0);
+  EXPECT_EQ(run("train " + kDigits + " --steps 1 --init-from " + file.string() + " --resume", folder.path()).exitCode, 0);
 }
 
 TEST(Outputs, ReplaceFilesAlone) {
@@ -55,11 +54,11 @@ TEST(Outputs, ReplaceFilesAlone) {
                     project = (folder.path() / "p.stepscope").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   ASSERT_EQ(mkfifo(report.c_str(), 0600), 0);
-  ASSERT_EQ(run("train " + kModel + " --steps 1 --project " + project, folder.path()).exitCode, 0);
+  ASSERT_EQ(run("train " + kDigits + " --steps 1 --project " + project, folder.path()).exitCode, 0);
   for (const std::string& arguments :
-       {"train " + kModel + " --steps 1 --save " + pipe, "train " + kModel + " --steps 1 --dump-params " + pipe,
-        "train " + kModel + " --steps 1 --fetch loss=" + pipe, "train " + kModel + " --steps 1 --project " + pipe,
-        "train " + kModel + " --steps 1 --project /dev/null", "report " + project + " -o " + report}) {
+       {"train " + kDigits + " --steps 1 --save " + pipe, "train " + kDigits + " --steps 1 --dump-params " + pipe,
+        "train " + kDigits + " --steps 1 --fetch loss=" + pipe, "train " + kDigits + " --steps 1 --project " + pipe,
+        "train " + kDigits + " --steps 1 --project /dev/null", "report " + project + " -o " + report}) {
     const Answer answer = run(arguments, folder.path());
     EXPECT_EQ(answer.exitCode, 1) << arguments << "\n" << answer.text;
     EXPECT_NE(answer.text.find("expected a file or a new name"), std::string::npos) << arguments << "\n" << answer.text;
@@ -74,7 +73,7 @@ TEST(Outputs, AProjectThatCannotBeCreatedIsNotLeftBehind) {
   const TemporaryFolder folder;
   const auto project = folder.path() / "p.stepscope";
   const std::string train =
-      fmt::format("{} train {} --steps 1 --project {} >/dev/null 2>&1", SS_PROGRAM, kModel, project.string());
+      fmt::format("{} train {} --steps 1 --project {} >/dev/null 2>&1", SS_PROGRAM, kDigits, project.string());
   EXPECT_EQ(WEXITSTATUS(std::system(("ulimit -f 40; " + train).c_str())), 1);
   EXPECT_FALSE(std::filesystem::exists(project));
   // What was there stays, whatever it is.
@@ -97,7 +96,7 @@ TEST(Outputs, AFullDiskStillHoldsWhatWasLost) {
   const std::string script = fmt::format(
       "{}({} train {} --steps 20000 --project {}; echo exit $?; {} sql {} \"SELECT what, last_step, reason FROM lost\"; "
       "{} sql {} \"SELECT status, message FROM runs\") 2>&1'",
-      mount, SS_PROGRAM, kModel, project, SS_PROGRAM, project, SS_PROGRAM, project);
+      mount, SS_PROGRAM, kDigits, project, SS_PROGRAM, project, SS_PROGRAM, project);
   std::string text;
   FILE* pipe = popen(script.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
@@ -112,7 +111,7 @@ TEST(Outputs, AFullDiskStillHoldsWhatWasLost) {
 TEST(Loss, ThatIsNotFiniteIsSaid) {
   const TemporaryFolder folder;
   const std::string project = (folder.path() / "p.stepscope").string();
-  const Answer answer = run("train " + kModel + " --steps 20 --lr 1e30 --project " + project, folder.path());
+  const Answer answer = run("train " + kDigits + " --steps 20 --lr 1e30 --project " + project, folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
   EXPECT_NE(answer.text.find("warning: loss of step 1: nan"), std::string::npos) << answer.text;
   EXPECT_NE(answer.text.find("error: loss: not finite in 19 steps, first in step 1"), std::string::npos) << answer.text;

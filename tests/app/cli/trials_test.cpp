@@ -10,13 +10,13 @@
 
 #include "storage/queries.h"
 #include "tests/app/cli/program.h"
+#include "tests/app/cli/samples.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
 
-const std::string kModel = SS_SAMPLES "/digits/model.onnx",
-                  kTrials = "trials " + kModel + " --data " + SS_SAMPLES + "/digits/batches.npz --rounds 6 ";
+const std::string kTrials = "trials " + kDigitsWithData + "--rounds 6 ";
 
 std::vector<nlohmann::json> eventsOf(const std::string& text) {
   std::vector<nlohmann::json> events;
@@ -97,7 +97,7 @@ TEST(TrialsCommand, EndsWithWhatWasMeasured) {
   const pid_t child = fork();
   if (child == 0) {
     if (!std::freopen(log.c_str(), "w", stdout) || dup2(1, 2) < 0) _exit(99);
-    execl(SS_PROGRAM, SS_PROGRAM, "trials", kModel.c_str(), "--rounds", "20000", "--only", "layouts|bf16", "--json",
+    execl(SS_PROGRAM, SS_PROGRAM, "trials", kDigits.c_str(), "--rounds", "20000", "--only", "layouts|bf16", "--json",
           nullptr);
     _exit(99);
   }
@@ -119,7 +119,7 @@ TEST(TrialsCommand, EndsWithWhatWasMeasured) {
 TEST(TrialsCommand, RefusesWhatMakesNoSense) {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& more, int exitCode) {
-    const Answer answer = run("trials " + kModel + " " + more, folder.path());
+    const Answer answer = run("trials " + kDigits + " " + more, folder.path());
     EXPECT_EQ(answer.exitCode, exitCode) << answer.text;
     return answer.text;
   };

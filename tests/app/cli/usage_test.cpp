@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/app/cli/program.h"
+#include "tests/app/cli/samples.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
@@ -20,13 +21,13 @@ struct Usage {
 
 void PrintTo(const Usage& usage, std::ostream* out) { *out << usage.arguments; }
 
-const std::string kModel = SS_SAMPLES "/digits/model.onnx", kTrain = "train " + kModel + " ";
+const std::string kTrain = "train " + kDigits + " ";
 
 std::vector<Usage> usages() {
   return {
       {"NoModel", "train", 2, "MODEL is required"},
       {"UnknownCommand", "frobnicate", 2, "error: "},
-      {"UnknownFlag", "build " + kModel + " --frob", 2, "error: "},
+      {"UnknownFlag", "build " + kDigits + " --frob", 2, "error: "},
       {"UnknownOptimizer", kTrain + "--optimizer foo", 2,
        "option 'optimizer': found 'foo'; expected one of sgd, adam, adamw, lamb"},
       {"RateThatIsNoNumber", kTrain + "--lr abc", 2, "option 'lr': found 'abc'; expected a number"},
@@ -47,15 +48,15 @@ std::vector<Usage> usages() {
       {"DimWithoutNumber", kTrain + "--dim x", 2, "option 'dim': found 'x'; expected NAME=NUMBER"},
       {"PaddingAboveOne", kTrain + "--padding 2", 2, "option 'padding': found '2'"},
       {"ResumeFromNothing", kTrain + "--resume", 2, "option 'resume': no file; expected --init-from"},
-      {"ResumeFromNothingInBuild", "build " + kModel + " --resume", 2, "option 'resume'"},
+      {"ResumeFromNothingInBuild", "build " + kDigits + " --resume", 2, "option 'resume'"},
       {"FetchWithoutFile", kTrain + "--fetch loss", 2, "option 'fetch': found 'loss'; expected VALUE=FILE.npy"},
-      {"FetchWithoutFileInRun", "run " + kModel + " --fetch loss", 2, "option 'fetch'"},
+      {"FetchWithoutFileInRun", "run " + kDigits + " --fetch loss", 2, "option 'fetch'"},
       {"SaveIntoNoFolder", kTrain + "--save nofolder/x.safetensors", 1,
        "save 'nofolder/x.safetensors': no folder 'nofolder'"},
       {"FetchIntoNoFolder", kTrain + "--fetch loss=nofolder/x.npy", 1, "fetch 'nofolder/x.npy': no folder 'nofolder'"},
       {"DumpOntoAFolder", kTrain + "--dump-params /tmp", 1, "dump-params '/tmp': is a folder"},
       {"GradientsOfNoStep", kTrain + "--steps 0 --dump-grads x", 2, "option 'steps': found 0; expected at least 1"},
-      {"ParametersFromNoCheckpoint", kTrain + "--init-from " + kModel, 1, "checkpoint '/"},
+      {"ParametersFromNoCheckpoint", kTrain + "--init-from " + kDigits, 1, "checkpoint '/"},
       {"NoSuchPlugin", kTrain + "--plugin nowhere.so", 1, "plugin 'nowhere.so': no such file, nor in plugin.path ''"},
       {"LogitsWithoutFunction", kTrain + "--logits logits", 1,
        "option 'logits': 'logits' without a loss to attach; expected --loss-fn too"},
@@ -65,21 +66,21 @@ std::vector<Usage> usages() {
       {"NoSuchModel", "train nofile.onnx", 1, "model 'nofile.onnx'"},
       {"NoSuchData", kTrain + "--data nofile.npz", 1, "data 'nofile.npz': not found"},
       {"NoSuchLoss", kTrain + "--loss nope", 1, "loss 'nope': no such value; outputs are"},
-      {"NoSuchDim", "build " + kModel + " --dim nope=3", 1, "option 'dim': no input has a dimension 'nope'"},
-      {"NoSuchPaddedInput", "build " + kModel + " --pad nope=0", 1, "option 'pad': 'nope' is no input of the model"},
+      {"NoSuchDim", "build " + kDigits + " --dim nope=3", 1, "option 'dim': no input has a dimension 'nope'"},
+      {"NoSuchPaddedInput", "build " + kDigits + " --pad nope=0", 1, "option 'pad': 'nope' is no input of the model"},
       {"TrainsNothing", kTrain + "--train nomatch", 1, "option 'train': 'nomatch' matches no initializer"},
       {"FreezesEverything", kTrain + "--freeze .", 1, "no initializer that is trained reaches it"},
       {"FetchOfNothing", kTrain + "--fetch nope=x.npy", 1, "fetch 'nope': the step does not compute it"},
       {"NoCuda", kTrain + "--device cuda", 1, "device 'cuda': not available in this build"},
-      {"NoCudaInBuild", "build " + kModel + " --device cuda:1", 1, "device 'cuda:1': not available in this build"},
+      {"NoCudaInBuild", "build " + kDigits + " --device cuda:1", 1, "device 'cuda:1': not available in this build"},
       {"UnknownPrecision", kTrain + "--precision b16", 2, "precision 'b16': unknown; expected fp32, bf16 or fp16"},
       {"UnknownDevice", kTrain + "--device tpu", 2, "device 'tpu': unknown"},
       {"NotAModel", "inspect /etc/passwd", 1, "expected an ONNX protobuf file"},
       {"NoSuchProject", "report nofile.stepscope -o x.html", 1, "expected a .stepscope file"},
-      {"NothingToExpect", "run " + kModel + " --expect nodir", 1, "expect 'nodir': no output_0.pb"},
-      {"FreezeWithoutEffect", "build " + kModel + " --freeze nomatch", 0,
+      {"NothingToExpect", "run " + kDigits + " --expect nodir", 1, "expect 'nodir': no output_0.pb"},
+      {"FreezeWithoutEffect", "build " + kDigits + " --freeze nomatch", 0,
        "option 'freeze': 'nomatch' matches no initializer"},
-      {"GroupWithoutEffect", "build " + kModel + " --group nomatch:lr=1", 0,
+      {"GroupWithoutEffect", "build " + kDigits + " --group nomatch:lr=1", 0,
        "option 'group': 'nomatch' matches no trained parameter"},
   };
 }
@@ -134,7 +135,7 @@ TEST(Project, ThatIsAFolderIsNamed) {
 TEST(Open, SaysThatThereIsNoDisplay) {
   const TemporaryFolder folder;
   ASSERT_EQ(unsetenv("DISPLAY") | unsetenv("WAYLAND_DISPLAY") | unsetenv("QT_QPA_PLATFORM"), 0);
-  const Answer answer = run("open " + kModel, folder.path());
+  const Answer answer = run("open " + kDigits, folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
   EXPECT_NE(answer.text.find("error: window '"), std::string::npos)
       << answer.text;  // no display, or a build without the window

@@ -18,7 +18,7 @@ namespace {
 
 const Dim kBatch = Dim::symbol("batch"), kSequence = Dim::symbol("sequence");
 
-ValueId addInput(Graph& graph, const std::string& name, Shape shape, DType dtype = DType::kF32) {
+ValueId graphInput(Graph& graph, const std::string& name, Shape shape, DType dtype = DType::kF32) {
   const ValueId id = graph.addValue(name, {ValueKind::kTensor, dtype, std::move(shape)}, ValueRole::kInput);
   graph.mutableInputs().push_back(id);
   return id;
@@ -39,7 +39,7 @@ ValueId emit(Graph& graph, const std::string& op, std::vector<ValueId> inputs, A
 // x [batch, sequence] + a mask of 64 columns.
 Graph masked() {
   Graph graph;
-  const ValueId x = addInput(graph, "x", {kBatch, kSequence});
+  const ValueId x = graphInput(graph, "x", {kBatch, kSequence});
   emit(graph, "Add", {x, addTable(graph, "mask", {1, 64})});
   return graph;
 }
@@ -47,7 +47,7 @@ Graph masked() {
 // Positions 0 … sequence-1 of a table of 48 rows.
 Graph positioned() {
   Graph graph;
-  const ValueId x = addInput(graph, "x", {kBatch, kSequence});
+  const ValueId x = graphInput(graph, "x", {kBatch, kSequence});
   const ValueId shape = emit(graph, "Shape", {x});
   const ValueId length = emit(graph, "Gather", {shape, graph.addConstant("one", Tensor::scalar(DType::kI64, 1))});
   const ValueId positions = emit(graph, "Range",
@@ -60,8 +60,8 @@ Graph positioned() {
 // A recurrent layer that is given its state, whose batch has no name.
 Graph recurrent() {
   Graph graph;
-  const ValueId x = addInput(graph, "x", {kSequence, kBatch, 3});
-  const ValueId state = addInput(graph, "state", {1, Dim::symbol("state.dim1"), 4});
+  const ValueId x = graphInput(graph, "x", {kSequence, kBatch, 3});
+  const ValueId state = graphInput(graph, "state", {1, Dim::symbol("state.dim1"), 4});
   emit(graph, "LSTM",
        {x, addTable(graph, "w", {1, 16, 3}), addTable(graph, "r", {1, 16, 4}), ValueId{}, ValueId{}, state, state},
        {{"hidden_size", std::int64_t{4}}});
@@ -79,10 +79,10 @@ std::map<std::string, DimChoice> fitted(const Graph& graph, const std::map<std::
 TEST(FitDims, AnExtentWithoutANameFollowsTheOneOnItsAxisThatIsGiven) {
   Graph graph;
   const auto nameless = [&](const std::string& name) {
-    return addInput(graph, name, {Dim::symbol(name + ".dim0"), Dim::symbol(name + ".dim1")});
+    return graphInput(graph, name, {Dim::symbol(name + ".dim0"), Dim::symbol(name + ".dim1")});
   };
   const ValueId ids = nameless("ids"), mask = nameless("mask");
-  addInput(graph, "scale", {Dim::symbol("scale.dim0")});  // of another rank
+  graphInput(graph, "scale", {Dim::symbol("scale.dim0")});  // of another rank
   emit(graph, "Add", {ids, mask});
   const auto choices = fitted(graph, {{"ids.dim0", 3}, {"mask.dim1", 7}});
   EXPECT_EQ(choices.at("mask.dim0").extent, 3);
@@ -142,7 +142,7 @@ TEST(FitDims, ATableOfPositionsSaysHowLongASequenceMayBe) {
 
 TEST(FitDims, WhatFitsKeepsItsDefault) {
   Graph graph;
-  emit(graph, "Relu", {addInput(graph, "x", {kBatch, kSequence})});
+  emit(graph, "Relu", {graphInput(graph, "x", {kBatch, kSequence})});
   const auto found = fitted(graph);
   EXPECT_EQ(found.at("sequence").extent, 128);
   EXPECT_FALSE(found.at("sequence").fixed);
@@ -166,7 +166,7 @@ TEST(FitDims, WhatTheUserSetIsNotChanged) {
 
 TEST(FitDims, AGraphThatFitsNothingKeepsTheDefaults) {
   Graph graph;
-  const ValueId x = addInput(graph, "x", {kBatch, kSequence});
+  const ValueId x = graphInput(graph, "x", {kBatch, kSequence});
   emit(graph, "Add", {emit(graph, "Add", {x, addTable(graph, "a", {1, 64})}), addTable(graph, "b", {1, 32})});
   EXPECT_EQ(fitted(graph).at("sequence").extent, 128);
 }
@@ -208,8 +208,8 @@ std::filesystem::path writeNpz(const std::filesystem::path& path, const std::vec
 // With a loss of its own unless `loss` is false.
 Graph twoInputs(bool loss = true) {
   Graph graph;
-  addInput(graph, "a", {kBatch, Dim(3)});
-  addInput(graph, "b", {kBatch});
+  graphInput(graph, "a", {kBatch, Dim(3)});
+  graphInput(graph, "b", {kBatch});
   graph.mutableOutputs().push_back(graph.addValue(
       "loss", {ValueKind::kTensor, DType::kF32, loss ? Shape{} : Shape{kBatch, Dim(3)}}, ValueRole::kNodeOutput));
   return graph;
