@@ -92,7 +92,7 @@ const std::vector<ActionEntry>& Actions::table() {
       {"zoom_reset", "View", "Normal text", "Ctrl+0", "", "Text in the system's size"},
 
       {"palette", "Tools", "Command palette…", "Ctrl+Shift+P; Ctrl+K", "", "Every command by name; : runs SQL"},
-      {"options", "Tools", "Optimisations", "", "options", "Every option, what it changed, and its switch"},
+      {"options", "Tools", "Options", "", "options", "Every option, what it changed, and its switch"},
       {"compare_bits", "Tools", "Run twice, compare bits", "", "", "Run the present step twice and compare every value"},
       {"compare_runs", "Tools", "Compare two runs", "", "",
        "Options, times, memory and losses of two runs of the project, and where they part"},

@@ -89,6 +89,13 @@ void RunCommands::connectRuns() {
   on("new_run", [this] {
     emit beginningAgain();
     session_.newRun();
+    auto* once = new QObject(this);
+    connect(&session_, &ModelSession::problem, once, &QObject::deleteLater);
+    connect(&session_, &ModelSession::builtChanged, once, [this, once] {
+      if (!session_.built()) return;
+      once->deleteLater();
+      parts_.status.note(QStringLiteral("A new run. Name it: Run, Name this run…; what is to differ: Options"));
+    });
   });
   on("name_run", [this] {
     const auto& runs = parts_.store.project().runs();  // the newest is the one that is recorded

@@ -66,7 +66,7 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   device_->hide();
   layout->addWidget(device_);
   layout->addSpacing(4);
-  options_ = new LabelButton(QStringLiteral("Optimisations"));
+  options_ = new LabelButton(QStringLiteral("Options"));
   options_->setIcon(icon(QStringLiteral("options")));
   options_->setLabelStays(true);
   connect(options_, &QAbstractButton::clicked, actions_[QStringLiteral("options")], &QAction::trigger);

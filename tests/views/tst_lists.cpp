@@ -133,7 +133,7 @@ class ListsTest : public QObject {
     auto* value = view.findChild<QComboBox*>();
     QLineEdit* filter = nullptr;
     for (auto* edit : view.findChildren<QLineEdit*>())
-      if (edit->accessibleName() == QStringLiteral("Filter of Optimisations")) filter = edit;
+      if (edit->accessibleName() == QStringLiteral("Filter of Options")) filter = edit;
     QVERIFY(value && filter);
     QTRY_COMPARE(table->model()->rowCount(), 3);
     filter->setText(QStringLiteral("pass.c"));

@@ -33,6 +33,8 @@ class NewRunTest : public QObject {
     w.loop().act([&] { w->recording().nameRun(QStringLiteral("plain")); });
     QVERIFY_DONE(w.act("new_run"), w);
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    const QString note = w->findChild<QLabel*>(QStringLiteral("status_note"))->toolTip();
+    QVERIFY2(note.contains(QStringLiteral("Name this run")) && note.contains(QStringLiteral("Options")), qPrintable(note));
     QVERIFY(w.recorded());
     QCOMPARE(w->store().position().step(), 0);
     QVERIFY(w->store().steps().empty() && w->store().series().empty());

@@ -105,7 +105,7 @@ class OpeningTest : public QObject {
     QVERIFY(w.loop().wait([&] { return !project.projectPath().isEmpty() && project.runs().size() == 1; }));
   }
 
-  // On the start page there is no view that Optimisations could show.
+  // On the start page there is no view that Options could show.
   void nothingIsOfferedThatDoesNothing() {
     WindowDriver w;
     QVERIFY(!w->actions()[QStringLiteral("options")]->isEnabled());

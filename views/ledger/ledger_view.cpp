@@ -184,7 +184,7 @@ void LedgerView::follow() {
   confirm_->setToolTip(!advice ? QStringLiteral("Choose a line above")
                        : advice->option().empty()
                            ? QStringLiteral("No option does it: the batch or the model would have to change")
-                           : QStringLiteral("Measures the step with %1 = %2 next to the step as it is (view Optimisations: "
+                           : QStringLiteral("Measures the step with %1 = %2 next to the step as it is (view Options: "
                                             "trials), where it can be applied")
                                  .arg(format::visible(advice->option()), format::visible(advice->value())));
   allow(store(), confirm_, alive && advice && !advice->option().empty() && !study.running());

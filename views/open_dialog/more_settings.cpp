@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kStartState = "start-state";  // a file
 
-// Groups of options that say how the model is trained; the others say how the step is run and stand in Optimisations.
+// Groups of options that say how the model is trained; the others say how the step is run and stand in Options.
 constexpr const char* kGroups[] = {"Run", "Optimizer", "Precision", "Data", "Loss", "Parameters", "Memory"};
 
 // Of memory the limit alone: the first build is refused by it. Of a run where it begins.

@@ -91,7 +91,7 @@ bool isOfScript(const snapshot::Option* option) { return option != nullptr && op
 
 OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     : TablePanel(
-          context, QStringLiteral("options"), QStringLiteral("Optimisations"),
+          context, QStringLiteral("options"), QStringLiteral("Options"),
           {{QStringLiteral("Option"), QStringLiteral("Name, as for --set NAME=VALUE"), false, 13},
            {QStringLiteral("Value"),
             QStringLiteral("Present value; a click on a switch turns it, Enter goes to the next value"), false, 7},
@@ -105,7 +105,7 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
             true, 7},
            {QStringLiteral("Measured"),
             QStringLiteral(
-                "What another value would change of the time of a step, by the newest trials (view Optimisations: trials)"),
+                "What another value would change of the time of a step, by the newest trials (view Options: trials)"),
             true, 7}},
           parent),
       name_(new QLabel),

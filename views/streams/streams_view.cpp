@@ -43,7 +43,7 @@ StreamsView::StreamsView(const ViewContext& context, QWidget* parent)
                           QStringLiteral("The plan chooses: empties option streams.partition"));
   try_ = makeButton(QStringLiteral("Try both"), "streams_try",
                     QStringLiteral("Runs the present step with this partition and with the automatic one, in turn, and "
-                                   "compares times and numbers (view Optimisations: trials)"));
+                                   "compares times and numbers (view Options: trials)"));
   save_ = makeButton(QStringLiteral("Save…"), "streams_save",
                      QStringLiteral("Writes what stands here as a file for option streams.partition"));
   load_ = makeButton(QStringLiteral("Load…"), "streams_load", QStringLiteral("Applies such a file"));

@@ -38,7 +38,7 @@ QSpinBox* numberField(const char* id, const QString& name, const QString& none, 
 }  // namespace
 
 TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
-    : View(context, QStringLiteral("trials"), QStringLiteral("Optimisations: trials"), parent),
+    : View(context, QStringLiteral("trials"), QStringLiteral("Options: trials"), parent),
       only_(new QLineEdit),
       rounds_(numberField("trials_rounds", QStringLiteral("Rounds"), QStringLiteral("Rounds: 40 or 16"), kFewestRounds,
                           kMostRounds, QStringLiteral(" rounds"))),
