@@ -489,6 +489,47 @@ class DrawnViewsTest : public QObject {
              qPrintable(all));
   }
 
+  // Ticks that stand beside each other differ, and count in one unit.
+  void ticksOfTheTimelineDiffer() {
+    QCOMPARE(tickText(0, 1e6, 5e6), QStringLiteral("0"));
+    QCOMPARE(tickText(59.97e9, 0.001e9, 59.974e9), QStringLiteral("59.970 s"));
+    QCOMPARE(tickText(59.971e9, 0.001e9, 59.974e9), QStringLiteral("59.971 s"));
+    QCOMPARE(tickText(50e9, 50e9, 100e9), QStringLiteral("50 s"));
+    QCOMPARE(tickText(100e9, 50e9, 100e9), QStringLiteral("100 s"));
+    QCOMPARE(tickText(-200, 100, 500), QStringLiteral("−200 ns"));
+  }
+
+  // Steps that somebody made one by one: the newest is shown first, and its label leaves out the stops.
+  void timelineOpensAtTheNewestStep() {
+    constexpr std::int64_t kMinute = 60'000'000'000;
+    Window w;
+    w.fill(1, 3);
+    StepPtrs steps;
+    for (const StepPtr& step : w.store.steps()) {
+      auto moved = std::make_shared<snapshot::StepRecord>(*step);
+      const std::int64_t by = kMinute * static_cast<std::int64_t>(steps.size());
+      moved->set_begin_ns(moved->begin_ns() + by);
+      for (auto& span : *moved->mutable_spans()) {
+        span.set_begin_ns(span.begin_ns() + by);
+        span.set_end_ns(span.end_ns() + by);
+      }
+      if (steps.size() == 2) {  // and in the newest somebody stopped
+        const int half = moved->spans_size() / 4;
+        for (int i = half; i < moved->spans_size(); ++i) {
+          moved->mutable_spans(i)->set_begin_ns(moved->spans(i).begin_ns() + kMinute);
+          moved->mutable_spans(i)->set_end_ns(moved->spans(i).end_ns() + kMinute);
+        }
+        moved->set_ns(moved->ns() + kMinute);
+      }
+      steps.push_back(std::move(moved));
+    }
+    const auto model = TimelineModel::make(steps, w.store.plan(), w.store.graph());
+    const TimelineStep& newest = model->steps().back();
+    QVERIFY(model->workBegin() >= newest.begin);
+    QVERIFY(newest.waiting > kMinute / 2 && newest.end - newest.begin - newest.waiting < kMinute);
+    QCOMPARE(model->steps().front().waiting, 0);
+  }
+
   void timelineShowsTheWorkBesideTheWaiting() {
     constexpr std::int64_t kMinute = 60'000'000'000;
     Window w;

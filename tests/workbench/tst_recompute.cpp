@@ -11,6 +11,7 @@
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/recompute/pareto_plot.h"
 #include "views/recompute/pattern_model.h"
@@ -186,6 +187,32 @@ class RecomputeTest : public QObject {
     QVERIFY(w->store().position().in_step());
     QVERIFY(w->store().plan()->plan().lower_bound_bytes() < planned);
     QVERIFY(w->store().findings().optionProof() && w->store().findings().optionProof()->equal());
+  }
+
+  // What the field can ask for and the plan cannot do is told with the least, and not as a success.
+  void aBudgetThatCannotBeReachedIsSaid() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[1]));
+    for (int i = 0; i < 2; ++i) QVERIFY(w.act("step_whole"));
+    Recompute r(w);
+    QVERIFY(r.judged());
+    auto* field = r.view->findChild<QLineEdit*>(QStringLiteral("recompute_budget_text"));
+    const auto* note = w->findChild<QLabel*>(QStringLiteral("status_note"));
+    w.loop().act([&] {
+      field->setFocus();
+      field->selectAll();
+      QTest::keyClicks(field, QStringLiteral("4096"));
+      QTest::keyClick(field, Qt::Key_Return);
+    });
+    const auto least = r.report()->curve(r.report()->curve_size() - 1).peak_bytes();
+    QVERIFY(r.says(
+        QStringLiteral("Applied. The budget of 4.00 KiB cannot be reached: %1 is the least").arg(format::bytes(least))));
+    const auto* proof = r.view->findChild<QLabel*>(QStringLiteral("recompute_proof"));
+    QVERIFY(w.loop().wait([&] { return proof->text().contains(QStringLiteral("bits equal")); }));
+    QVERIFY(proof->property("role").toString() != QStringLiteral("ok"));
+    QCOMPARE(w->store().findings().optionProof()->after_peak_bytes(), least);
+    QVERIFY2(!note->text().contains(QStringLiteral("4096")), qPrintable(note->text()));
+    w.picture(QStringLiteral("budget-not-reached"));
   }
 
   void aWrongPlanIsToldWhereItStands() {

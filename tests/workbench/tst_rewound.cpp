@@ -90,6 +90,35 @@ class RewoundTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // Numbers of a watched value that is not there say so beside their step.
+  void theWatchSaysWhatIsNotThere() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    const auto& plan = *w->store().plan();
+    int early = -1;  // memory of which is given to another value in the step
+    for (int i = 0; i < plan.size() && early < 0; ++i)
+      if (const auto& in = *plan.instruction(i);
+          !in.view() && in.outputs_size() > 0 && plan.overwrittenBy(plan.bufferOfValue(in.outputs(0).value())) >= 0)
+        early = i;
+    QVERIFY(early >= 0);
+    const int value = plan.instruction(early)->outputs(0).value();
+    w.loop().act([&] { w->session().watch(value, true); });
+    QVERIFY(w.settled());
+    View* watch = w.view(QStringLiteral("watch"));
+    QCOMPARE(cellsOf(*watch).at(1), QStringLiteral("no step has run"));
+    w.loop().act([&] { w->session().runTo(early + 1); });
+    QVERIFY(w.settled());
+    QVERIFY2(w.loop().wait([&] { return cellsOf(*watch).at(1) == QStringLiteral("0"); }),
+             qPrintable(cellsOf(*watch).join('|')));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(w.loop().wait([&] { return cellsOf(*watch).at(1).endsWith(QStringLiteral(", not in memory")); }),
+             qPrintable(cellsOf(*watch).join('|')));
+    w.picture(QStringLiteral("watch-not-there"));
+    QVERIFY_DONE(w.act("step"), w);
+    if (early > 0) QVERIFY(cellsOf(*watch).at(1).endsWith(QStringLiteral(", not computed yet")));
+  }
+
   // A step that is given up leaves no values behind, either.
   void aStepThatIsGivenUpLeavesNoValues() {
     WindowDriver w;

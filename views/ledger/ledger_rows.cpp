@@ -34,7 +34,11 @@ void add(snapshot::LedgerEntry& to, const snapshot::LedgerEntry& e) {
   to.set_roof_ns(to.roof_ns() + e.roof_ns());
 }
 
-QString flops(std::int64_t n) { return format::countShort(static_cast<double>(n)) + QStringLiteral("FLOP"); }
+// "204 FLOP", "19.7 kFLOP": the prefix belongs to the unit.
+QString flops(std::int64_t n) {
+  const QString text = format::countShort(static_cast<double>(n));
+  return text + (text.contains(' ') ? QStringLiteral("FLOP") : QStringLiteral(" FLOP"));
+}
 
 std::string keyOf(const snapshot::LedgerEntry& e, By by) {
   switch (by) {

@@ -102,8 +102,9 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
     QString role;
     const QString text = store().findings().optionProofText(&role);
-    say(proof_, text, role);
-    fitHeight();
+    // Equal bits are no success where what was asked for is not reached.
+    say(proof_, text, role == u"ok" && missesBudget() ? QStringLiteral("muted") : role);
+    showPrediction();
   });
   connect(bar_, &StudyBar::startWanted, this, [this] {
     stale_ = true;
@@ -394,11 +395,13 @@ void RecomputeView::showPrediction() {
   plot_->setChoice(isApplied() ? std::nullopt : point);
   QString text;
   if (!report || isApplied()) {
-    text = !report ? QString()
-                   : QStringLiteral("Applied: %1")
-                         .arg(plan_->text().trimmed().isEmpty() && budget_ == 0
-                                  ? QStringLiteral("nothing runs again")
-                                  : QStringLiteral("peak %1").arg(format::bytes(report->present_peak_bytes())));
+    text = !report          ? QString()
+           : missesBudget() ? QStringLiteral("Applied. The budget of %1 cannot be reached: %2 is the least with recompute")
+                                  .arg(format::bytes(appliedBudget_), format::bytes(leastPeak()))
+                            : QStringLiteral("Applied: %1")
+                                  .arg(plan_->text().trimmed().isEmpty() && budget_ == 0
+                                           ? QStringLiteral("nothing runs again")
+                                           : QStringLiteral("peak %1").arg(format::bytes(report->present_peak_bytes())));
   } else if (!point) {
     text = problem_.isEmpty() ? QStringLiteral("Working out what this gives …") : QString();
   } else {
@@ -408,14 +411,27 @@ void RecomputeView::showPrediction() {
                  format::change(static_cast<double>(report->plain_peak_bytes()), static_cast<double>(point->peak_bytes())),
                  format::time(whole(report->plain_step_ns())), format::time(whole(point->step_ns())),
                  format::change(report->plain_step_ns(), point->step_ns()));
-    if (budget_ > 0 && point->peak_bytes() > budget_) text += QStringLiteral("; the budget cannot be met");
+    if (report->present_peak_bytes() != report->plain_peak_bytes())
+      text += QStringLiteral("; the plan that runs has %1").arg(format::bytes(report->present_peak_bytes()));
+    if (budget_ > 0 && point->peak_bytes() > budget_)
+      text += QStringLiteral(". The budget cannot be reached: %1 is the least with recompute")
+                  .arg(format::bytes(point->peak_bytes()));
   }
-  prediction_->setText(text);
+  const bool missed = report && (isApplied() ? missesBudget() : budget_ > 0 && point && point->peak_bytes() > budget_);
+  say(prediction_, text, missed ? QStringLiteral("warn") : QString());
   fitHeight();
   prediction_->setToolTip(QStringLiteral("Planned peak of live activations and time of a step "
                                          "with nothing recomputed, and with the choice: %1")
                               .arg(report ? format::visible(report->basis()) : QString()));
 }
+
+// The end of the curve is what a budget can do at most; what the report says of the present plan is judged anew after it.
+std::int64_t RecomputeView::leastPeak() const {
+  const auto& report = store().findings().recompute();
+  return report && report->curve_size() > 0 ? report->curve(report->curve_size() - 1).peak_bytes() : 0;
+}
+
+bool RecomputeView::missesBudget() const { return isApplied() && appliedBudget_ > 0 && leastPeak() > appliedBudget_; }
 
 void RecomputeView::ask() {
   if (store().plan() && !store().readOnly() && !scriptDrives(store()) && !isApplied())

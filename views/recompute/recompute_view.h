@@ -52,7 +52,9 @@ class RecomputeView : public View {
   void apply();
   void colourBoxes();
   void fitHeight();
-  bool isApplied() const;  // the choice is what the options say
+  bool isApplied() const;          // the choice is what the options say
+  std::int64_t leastPeak() const;  // that recompute can reach; 0: not known
+  bool missesBudget() const;       // the plan that runs needs more than its budget
   QString option(const char* name) const;
 
   PatternModel* model_;

@@ -31,6 +31,19 @@ QString workName(const TimelineWork& work) {
 
 }  // namespace
 
+QString tickText(double ns, double apart, double last) {
+  if (ns == 0) return QStringLiteral("0");
+  const double largest = std::max(std::abs(last), std::abs(ns));
+  // One unit along the axis, with as many digits as tell neighbours apart.
+  const auto [factor, unit] = largest < 1e3   ? std::pair(1.0, "ns")
+                              : largest < 1e6 ? std::pair(1e3, "µs")
+                              : largest < 1e9 ? std::pair(1e6, "ms")
+                                              : std::pair(1e9, "s");
+  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(std::abs(apart) / factor) - 1e-9)), 0, 9);
+  return (ns < 0 ? QStringLiteral("−") : QString()) + QString::number(std::abs(ns) / factor, 'f', digits) + ' ' +
+         QString::fromUtf8(unit);
+}
+
 TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) {
   setAccessibleName(QStringLiteral("Timeline"));
 }
@@ -142,7 +155,8 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
     const int step = stepAt(pixel);
     if (step < 0) return {};
     const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
-    return QStringLiteral("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
+    return QStringLiteral("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin - s.waiting)) +
+           (s.waiting > 0 ? QStringLiteral("\nand %1 in which it stood still").arg(format::time(s.waiting)) : QString()) +
            (s.warmUp ? QStringLiteral("\nwarm-up: the first step of its plan, left out of sums and statistics")
                      : QString()) +
            (s.other ? QStringLiteral("\nran under another plan than the one that is shown") : QString()) +
@@ -387,15 +401,14 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     if (static_cast<double>(model_->steps()[i].begin) <= viewBegin() + (viewEnd() - viewBegin()) * 0.02) origin = i;
   }
   const double zero = model_->steps().empty() ? viewBegin() : static_cast<double>(model_->steps()[origin].begin);
-  for (const double tick :
-       decimalTicks(viewBegin() - zero, viewEnd() - zero, std::max(2, static_cast<int>(area.width() / 95)))) {
+  const std::vector<double> ticks =
+      decimalTicks(viewBegin() - zero, viewEnd() - zero, std::max(2, static_cast<int>(area.width() / 95)));
+  for (const double tick : ticks) {
     const double x = toX(zero + tick);
     p.setPen(t.border);
     p.drawLine(QPointF(x, area.top() - 5), QPointF(x, area.top()));
     p.setPen(t.faint);
-    const QString words = tick == 0  ? QStringLiteral("0")
-                          : tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick))
-                                     : format::time(static_cast<std::int64_t>(tick));
+    const QString words = tickText(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : tick, ticks.empty() ? 0 : ticks.back());
     if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
   }
   for (std::size_t i = 0; i < model_->steps().size(); ++i) {
@@ -409,7 +422,8 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     QString words = QStringLiteral("step %1").arg(step.step);
     if (step.warmUp) words += QStringLiteral(", warm-up");
     if (step.other) words += QStringLiteral(", another plan");
-    const QString time = format::time(step.end - step.begin);
+    const QString time = format::time(step.end - step.begin - step.waiting) +
+                         (step.waiting > 0 ? QStringLiteral(" + %1 paused").arg(format::time(step.waiting)) : QString());
     const bool both = r.width() > metrics.horizontalAdvance(words) + metrics.horizontalAdvance(time) + 22;
     // Hatching would run through the words.
     if (step.warmUp)

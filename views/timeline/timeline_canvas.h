@@ -15,6 +15,9 @@
 
 namespace stepscope {
 
+// A tick of the ruler, of ticks that are `apart` nanoseconds apart up to `last`: neighbours differ in their text.
+QString tickText(double ns, double apart, double last);
+
 class TimelineCanvas : public AxisCanvas {
   Q_OBJECT
 

@@ -237,40 +237,56 @@ void TimelineModel::findWork() {
   workBegin_ = begin_;
   workEnd_ = end_;
   const bool present = others() > 0 && others() < static_cast<int>(steps_.size());  // they are shown first
-  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  struct Work {
+    std::int64_t begin, end;
+    int step;
+  };
+  std::vector<Work> spans;
   std::int64_t busy = 0;
+  int newest = -1;
   for (const TimelineRow& row : rows_) {
     using Kind = TimelineRow::Kind;
     if (row.kind == Kind::kCollectives || row.kind == Kind::kWaits || row.kind == Kind::kOverhead) continue;  // no work
     for (const TimelineSlice& s : row.slices) {
       if (present && steps_[static_cast<std::size_t>(s.step)].other) continue;
-      spans.emplace_back(s.begin, s.end);
+      spans.push_back({s.begin, s.end, s.step});
+      newest = std::max(newest, s.step);
       busy += s.end - s.begin;
     }
   }
   if (spans.empty()) return;
-  std::sort(spans.begin(), spans.end());
-  if (present) workBegin_ = spans.front().first;
+  std::sort(spans.begin(), spans.end(),
+            [](const Work& a, const Work& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  if (present) workBegin_ = spans.front().begin;
   std::int64_t begin = workBegin_, reached = workBegin_, worked = 0, most = -1;
+  bool ofNewest = false;
   const auto stretchEnds = [&](std::int64_t end) {
-    if (worked < most) return;
+    if (!ofNewest || worked < most) return;
     most = worked;
     workBegin_ = begin;
     workEnd_ = end;
   };
-  for (const auto& [from, to] : spans) {
-    if (from - reached > busy) {
+  const auto waits = [&](std::int64_t from, std::int64_t to) {
+    waiting_ += to - from;
+    for (TimelineStep& step : steps_)  // the rest of it lies between steps
+      if (const std::int64_t within = std::min(to, step.end) - std::max(from, step.begin); within > busy)
+        step.waiting += within;
+  };
+  for (const Work& span : spans) {
+    if (span.begin - reached > busy) {
       stretchEnds(reached);
-      waiting_ += from - reached;
-      begin = from;
+      waits(reached, span.begin);
+      begin = span.begin;
       worked = 0;
+      ofNewest = false;
     }
-    worked += to - from;
-    reached = std::max(reached, to);
+    worked += span.end - span.begin;
+    ofNewest = ofNewest || span.step == newest;
+    reached = std::max(reached, span.end);
   }
-  const bool waits = end_ - reached > busy;
-  if (waits) waiting_ += end_ - reached;
-  stretchEnds(waits ? reached : end_);
+  const bool waitsAtEnd = end_ - reached > busy;
+  if (waitsAtEnd) waits(reached, end_);
+  stretchEnds(waitsAtEnd ? reached : end_);
   workEnd_ = std::max(workEnd_, workBegin_ + 1);
 }
 

@@ -48,6 +48,7 @@ struct TimelineRow {
 
 struct TimelineStep {
   std::int64_t step = 0, begin = 0, end = 0;
+  std::int64_t waiting = 0;  // of it, in stops: waits longer than everything that ran
   double loss = 0;
   bool hasLoss = false;
   bool warmUp = false;
@@ -104,8 +105,9 @@ class TimelineModel {
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   std::int64_t sliceCount() const { return count_; }
-  // Where somebody stopped in steps, the waiting is longer than everything that ran: the stretch without such a wait that
-  // worked most; elsewhere everything. Steps of another plan than the one that is shown do not count where others ran.
+  // Where somebody stopped in steps, the waiting is longer than everything that ran: of the stretches without such a wait
+  // that hold work of the newest step, the one that worked most; elsewhere everything. Steps of another plan than the one
+  // that is shown do not count where others ran.
   std::int64_t workBegin() const { return workBegin_; }
   std::int64_t workEnd() const { return workEnd_; }
   std::int64_t waiting() const { return waiting_; }  // the sum of such waits

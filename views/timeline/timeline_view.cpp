@@ -133,7 +133,8 @@ QString TimelineView::emptyText() const {
              ? QStringLiteral(
                    "Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
              : QStringLiteral(
-                   "The steps of this run were recorded without instruction times. Turn recording on and run a step.");
+                   "No step in memory has times of its instructions: the newest steps have, where they were recorded. "
+                   "Choose an older step above, or run one with recording on.");
 }
 
 void TimelineView::rebuild() {

@@ -3,22 +3,26 @@
 
 #include <QMenu>
 
+#include "views/common/branches.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/running.h"
 
 namespace stepscope {
 
 WatchView::WatchView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("watch"), QStringLiteral("Watch"),
-                 {{QStringLiteral("Value"), QStringLiteral("Name of the value"), false, 10},
+                 {{QStringLiteral("Value"), QStringLiteral("Name of the value"), false, 9},
+                  {QStringLiteral("Step"),
+                   QStringLiteral("Micro step that the numbers are of. Where it is not the present one they are dimmed, and "
+                                  "it says why the value is not there at this stop"),
+                   false, 8},
                   {QStringLiteral("Min"), QStringLiteral("Smallest finite element"), true, 6},
                   {QStringLiteral("Max"), QStringLiteral("Largest finite element"), true, 6},
                   {QStringLiteral("Mean"), QStringLiteral("Mean over finite elements"), true, 6},
                   {QStringLiteral("Std"), QStringLiteral("Population standard deviation over finite elements"), true, 6},
                   {QStringLiteral("NaN"), QStringLiteral("Elements that are not a number"), true, 4},
-                  {QStringLiteral("Inf"), QStringLiteral("Infinite elements"), true, 4},
-                  {QStringLiteral("Step"),
-                   QStringLiteral("Micro step that the numbers are of; dimmed when it is not the present one"), true, 4}},
+                  {QStringLiteral("Inf"), QStringLiteral("Infinite elements"), true, 4}},
                  parent) {
   const auto title = [this] {
     const auto n = store().watched().size();
@@ -31,10 +35,26 @@ WatchView::WatchView(const ViewContext& context, QWidget* parent)
   title();
 }
 
+namespace {
+
+// Why there are no numbers of the present step; empty where there are.
+QString whyNot(const SnapshotStore& store, int value) {
+  if (store.statisticsStep(value) >= 0 && store.statisticsStep(value) == store.presentStep()) return {};
+  const int producer = store.plan() ? store.plan()->producerOfValue(value) : -1;
+  if (Running::of(store).on()) return QStringLiteral("read at the stop");
+  if (!store.position().in_step() && store.presentStep() < 0) return QStringLiteral("no step has run");
+  if (store.position().in_step() && producer >= store.position().instruction()) return QStringLiteral("not computed yet");
+  if (takenIn(store, producer) == Taken::kBranchLeftOut) return QStringLiteral("branch not taken");
+  return QStringLiteral("not in memory");
+}
+
+}  // namespace
+
 QString WatchView::emptyText() const {
-  return store().watched().empty()
-             ? QStringLiteral("Nothing is watched.\nSelect a tensor and press Watch: its statistics come with every stop.")
-             : QString();
+  return store().watched().empty() ? QStringLiteral(
+                                         "Nothing is watched.\nSelect a tensor and press Watch: its statistics come with "
+                                         "every stop at which it is in memory.")
+                                   : QString();
 }
 
 void WatchView::refill() {
@@ -45,20 +65,25 @@ void WatchView::refill() {
     row.key = value;
     const QString name = store().graph() ? names::value(*store().graph(), value) : QStringLiteral("value %1").arg(value);
     row.cells.push_back({name, name, name});
-    if (const auto* s = store().statistics(value)) {
-      const std::int64_t step = store().statisticsStep(value);
-      const QString role = step == store().presentStep() ? QString() : QStringLiteral("faint");
-      for (const double x : {s->min(), s->max(), s->mean(), s->std()})
+    const auto* s = store().statistics(value);
+    const QString why = whyNot(store(), value);
+    QStringList of;
+    if (s) of << format::count(store().statisticsStep(value));
+    if (!why.isEmpty()) of << why;
+    TableCell step(of.join(QStringLiteral(", ")), QVariant::fromValue<qint64>(store().statisticsStep(value)));
+    const QString role = why.isEmpty() ? QString() : QStringLiteral("faint");
+    step.role = why.isEmpty() ? QString() : QStringLiteral("muted");
+    row.cells.push_back(step);
+    if (s) {
+      for (const double x : {s->min(), s->max(), s->mean(), s->std()}) {
         row.cells.push_back({format::number(x, 4), x, format::numberExact(x)});
-      for (auto cell = row.cells.begin() + 1; cell != row.cells.end(); ++cell) cell->role = role;
+        row.cells.back().role = role;
+      }
       for (const auto n : {s->nan(), s->inf()}) {
         TableCell cell(format::count(n), QVariant::fromValue<qint64>(n));
         cell.role = n > 0 ? QStringLiteral("error") : QStringLiteral("faint");
         row.cells.push_back(cell);
       }
-      TableCell of(format::count(step), QVariant::fromValue<qint64>(step));
-      of.role = role;
-      row.cells.push_back(of);
     }
     rows.push_back(std::move(row));
   }

@@ -6,8 +6,19 @@
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_desires.h"
 #include "app/workbench/session/session_model.h"
+#include "views/common/format.h"
 
 namespace stepscope {
+namespace {
+
+// "recompute.budget = 7.60 MiB": a size has its unit.
+QString settingText(const QString& name, const QString& value) {
+  const bool size = name.endsWith(u".budget") || name.endsWith(u".limit");
+  const std::optional<qint64> bytes = size ? format::bytesOf(value) : std::nullopt;
+  return QStringLiteral("%1 = %2").arg(name, bytes && *bytes > 0 ? format::bytes(*bytes) : value);
+}
+
+}  // namespace
 
 void addSettings(const OptionSettings& settings, snapshot::Configure& to) {
   for (const auto& [name, value] : settings) {
@@ -34,7 +45,7 @@ void SessionDesires::setOptions(const OptionSettings& settings) {
   if (!optionsBefore_) optionsBefore_ = store_.options();
   showInAdvance(settings);
   QStringList names;
-  for (const auto& [name, value] : settings) names << QStringLiteral("%1 = %2").arg(name, value);
+  for (const auto& [name, value] : settings) names << settingText(name, value);
   emit session_.note(QStringLiteral("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
   if (run_.fullSpeed) {
     run_.interrupted = true;
@@ -74,7 +85,7 @@ void SessionDesires::sendOptions(Then then) {
   auto* set = request.mutable_set_option();
   QStringList text;
   for (const auto& [name, value] : settings) {
-    text << QStringLiteral("%1 = %2").arg(name, value);
+    text << settingText(name, value);
     if (text.size() == 1) {
       set->set_name(name.toStdString());
       set->set_value(value.toStdString());
