@@ -179,6 +179,23 @@ class SmallThingsTest : public QObject {
     QCOMPARE(table->currentIndex(), table->model()->index(0, 1));
   }
 
+  // A pass that looks at the file says the same of it however far the training is.
+  void aPassFindsInTheFileWhatItFoundBefore() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    const auto found = [&] { return QString::fromStdString(optionOf(w, "pass.traced_statistics")->effect()); };
+    const QString first = found();
+    QVERIFY2(first.contains(QStringLiteral("0 matches")), qPrintable(first));
+    w.loop().act([&] { w->session().train(5); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step"), w);
+    for (const char* value : {"off", "on"}) {
+      w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("pass.fuse_batch_norm"), QLatin1String(value)); });
+      QVERIFY(w.settled());
+      QCOMPARE(found(), first);
+    }
+  }
+
   // The mouse chooses a line of a list as the keys do: what is clicked is what every view shows.
   void aClickChoosesAnInstruction() {
     WindowDriver w;
