@@ -130,7 +130,7 @@ void RunCommands::update() {
   for (const char* id : {"step", "step_phase", "step_whole"}) enable(id, free || more);
   for (const char* id : {"step_back", "step_phase_back"}) enable(id, back || more);
   for (const char* id : {"train", "compare_bits", "save_state", "new_run"}) enable(id, free);
-  enable("run_back", back);
+  enable("run_back", free && p.in_step());  // at the begin of a step it says what goes further back
   enable("run", model);
   enable("stop", moving || parts_.store.findings().recomputeStudy().running());
   enable("run_here", free && selected);

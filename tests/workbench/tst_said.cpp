@@ -111,6 +111,18 @@ class SaidTest : public QObject {
     QVERIFY2(!note->text().contains(QStringLiteral("instruction 9")), qPrintable(note->text()));
   }
 
+  // Where a step begins there is nothing to run back over, which is said with what goes further back.
+  void runningBackAtTheBeginOfAStepSaysWhatElseThereIs() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY_DONE(w.act("run_back"), w);
+    QCOMPARE(w.instruction(), 0);
+    const auto* note = w->findChild<QLabel*>(QStringLiteral("status_note"));
+    QVERIFY_DONE(w.act("run_back"), w);
+    QVERIFY2(note->toolTip().contains(QStringLiteral("Rewind to step")), qPrintable(note->toolTip()));
+  }
+
   void aMistakeInAQueryIsSaid() {
     WindowDriver w({1600, 1000});
     QVERIFY_DONE(w.build(bundledModels()[0]), w);

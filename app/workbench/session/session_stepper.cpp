@@ -86,6 +86,11 @@ void SessionStepper::run(bool backwards) {
       emit session_.note(QStringLiteral("Between steps; rewind goes to an earlier step"));
       return;
     }
+    if (store_.position().instruction() == 0) {
+      emit session_.note(QStringLiteral("The begin of step %1; Rewind to step… goes to an earlier one")
+                             .arg(format::count(store_.position().step())));
+      return;
+    }
     snapshot::Request request;
     request.mutable_run_to_break()->set_backwards(true);
     link_.move(std::move(request), QStringLiteral("running backwards"), [this] { stopped(); });
