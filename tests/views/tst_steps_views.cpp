@@ -12,6 +12,7 @@
 #include "engine/snapshot/gradient_norm.h"
 #include "tests/views/view_bench.h"
 #include "views/common/counted_steps.h"
+#include "views/common/step_series.h"
 #include "views/common/tokens.h"
 #include "views/training/training_view.h"
 #include "views/value_history/value_history_view.h"
@@ -109,6 +110,50 @@ class StepsViewsTest : public QObject {
     QCOMPARE(at(1), (0 + 1 + 4) / 3.0);
     QCOMPARE(at(11), (81 + 100 + 121 + 169) / 4.0);  // without step 12
     QCOMPARE(at(19), 361.0);
+  }
+
+  // A step with a NaN and one in which something was set by hand are marked, each once.
+  void whatHappenedInAStepIsMarked() {
+    Bench b;
+    TrainingView view(b.context());
+    view.resize(500, 400);
+    view.show();
+    for (int i = 0; i < 8; ++i) b.store.addStep(stepOf(i, 1));
+    for (const auto& [step, code] : {std::pair(3, "edited"), std::pair(3, "edited"), std::pair(6, "nan"),
+                                     std::pair(6, "edited"), std::pair(5, "stopped")}) {
+      snapshot::Alert alert;
+      alert.set_step(step);
+      alert.set_code(code);
+      b.store.addAlert(alert);
+    }
+    const auto texts = [&] {
+      QStringList all;
+      auto* plot = view.findChild<QCustomPlot*>();
+      for (int i = 0; i < plot->itemCount(); ++i)
+        if (auto* text = qobject_cast<QCPItemText*>(plot->item(i))) all << text->text();
+      return all;
+    };
+    QTRY_COMPARE(texts(),
+                 (QStringList{QStringLiteral("edited by hand in step 3"), QStringLiteral("NaN, edited by hand in step 6")}));
+  }
+
+  // The norm of gradients that are still added up is no norm of an update; after the last of the round it is.
+  void aHalfSummedGradientHasNoNorm() {
+    StepSeries series;
+    for (int i = 0; i < 4; ++i) {
+      snapshot::StepRecord step;
+      step.set_step(i);
+      step.set_updated(i % 2 == 1);
+      for (const char* kind : {"parameter", "gradient"}) {
+        auto* s = step.add_statistics();
+        s->set_kind(kind);
+        s->mutable_statistics()->set_norm(1 + i);
+      }
+      series.add(step);
+    }
+    QVERIFY(std::isnan(series.norm()[0]) && std::isnan(series.norm()[2]));
+    QCOMPARE(series.norm()[1], 2.0);
+    QCOMPARE(series.norm()[3], 4.0);
   }
 
   void valuesFollowTheSteps() {

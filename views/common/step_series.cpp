@@ -18,7 +18,8 @@ void StepSeries::add(const snapshot::StepRecord& r) {
     else
       column.insert(column.begin() + static_cast<std::ptrdiff_t>(place), value);
   };
-  const double taken = gradientNorm(r.statistics());
+  // While gradients of a round of micro steps add up, theirs are not those of any update.
+  const double taken = r.updated() || r.skipped() ? gradientNorm(r.statistics()) : -1;
   set(step_, r.step());
   set(loss_, r.has_loss() ? r.loss() : kNone);
   set(rate_, r.learning_rate());

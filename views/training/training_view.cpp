@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -255,10 +256,15 @@ void TrainingView::mark() {
   for (auto* text : markTexts_) plot_->removeItem(text);
   marks_.clear();
   markTexts_.clear();
+  static const std::map<std::string, QString> kMarked{
+      {"nan", QStringLiteral("NaN")}, {"inf", QStringLiteral("Inf")}, {"edited", QStringLiteral("edited by hand")}};
   std::map<std::int64_t, QString> found;
-  for (const auto& alert : store().alerts())
-    if (alert.step() >= 0 && (alert.code() == "nan" || alert.code() == "inf") && found.size() < kMostMarks)
-      found.emplace(alert.step(), alert.code() == "nan" ? QStringLiteral("NaN") : QStringLiteral("Inf"));
+  for (const auto& alert : store().alerts()) {
+    const auto name = kMarked.find(alert.code());
+    if (alert.step() < 0 || name == kMarked.end() || found.size() >= kMostMarks) continue;
+    QString& text = found[alert.step()];
+    if (!text.contains(name->second)) text += (text.isEmpty() ? QString() : QStringLiteral(", ")) + name->second;
+  }
   QCPAxisRect* upper = plot_->axisRect(0);
   for (const auto& [step, name] : found) {
     auto* line = new QCPItemStraightLine(plot_);
