@@ -9,6 +9,21 @@
 #include "engine/train/session.h"
 
 namespace stepscope {
+namespace {
+
+snapshot::InputInfo::Kind kindOf(InputRole::Kind kind) {
+  switch (kind) {
+    case InputRole::Kind::kTokens: return snapshot::InputInfo::TOKENS;
+    case InputRole::Kind::kLabels: return snapshot::InputInfo::LABELS;
+    case InputRole::Kind::kMask: return snapshot::InputInfo::MASK;
+    case InputRole::Kind::kPositions: return snapshot::InputInfo::POSITIONS;
+    case InputRole::Kind::kLengths: return snapshot::InputInfo::LENGTHS;
+    case InputRole::Kind::kData: break;
+  }
+  return snapshot::InputInfo::DATA;
+}
+
+}  // namespace
 
 snapshot::ModelInfo Session::inspect() const {
   snapshot::ModelInfo info;
@@ -29,6 +44,7 @@ snapshot::ModelInfo Session::inspect() const {
     if (!withRole) return;
     const InputRole role = inferRole(model.graph, id);
     i.set_role(role.text);
+    i.set_kind(kindOf(role.kind));
     i.set_reason(toUtf8(role.reason));
   };
   for (const ValueId id : model.graph.inputs()) addInput(*info.add_inputs(), id, true);

@@ -2,6 +2,7 @@
 #include "tests/views/view_bench.h"
 
 #include <string>
+#include <tuple>
 
 namespace stepscope {
 namespace {
@@ -50,11 +51,14 @@ GraphPtr graph() {
 
 ModelPtr model() {
   auto m = std::make_shared<snapshot::ModelInfo>();
-  for (const auto& [name, role] : {std::pair("ids", "token ids below 9"), std::pair("mask", "attention mask"),
-                                   std::pair("image", "data"), std::pair("label", "class labels below 10")}) {
+  using Info = snapshot::InputInfo;
+  for (const auto& [name, role, kind] :
+       {std::tuple("ids", "token ids below 9", Info::TOKENS), std::tuple("mask", "attention mask", Info::MASK),
+        std::tuple("image", "data", Info::DATA), std::tuple("label", "class labels below 10", Info::LABELS)}) {
     auto* i = m->add_inputs();
     i->set_name(name);
     i->set_role(role);
+    i->set_kind(kind);
   }
   return m;
 }

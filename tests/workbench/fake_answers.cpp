@@ -25,6 +25,7 @@ void describeModel(const FakeModel& fake, const OpenModel& open, Response* r) {
     i->add_dims("batch");
     i->add_dims("sequence");
     i->set_role(name[0] == 'i' ? "token ids below 8192" : "class labels below 8192");
+    i->set_kind(name[0] == 'i' ? InputInfo::TOKENS : InputInfo::LABELS);
     i->set_reason(name[0] == 'i' ? "gathers from wte.weight" : "labels of the loss");
   }
   auto* o = m->add_outputs();

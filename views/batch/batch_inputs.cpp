@@ -28,7 +28,7 @@ int maskOf(const SnapshotStore& store, int input) {
   for (const int id : inputs(store)) {
     const auto *v = store.graph()->value(input), *other = store.graph()->value(id);
     const auto* role = info(store, id);
-    if (!v || id == input || !role || role->role().find("mask") == std::string::npos) continue;
+    if (!v || id == input || !role || role->kind() != snapshot::InputInfo::MASK) continue;
     if (std::equal(v->dims().begin(), v->dims().end(), other->dims().begin(), other->dims().end())) return id;
   }
   return -1;

@@ -224,9 +224,9 @@ void SetUpDialog::proposeLabels() {
   QString found;
   for (const auto& input : model_->inputs()) {
     const QString name = QString::fromStdString(input.name()), dtype = QString::fromStdString(input.dtype());
-    if (dtype.startsWith(classes ? u"int" : u"float") == false) continue;
+    if (!dtype.startsWith(classes ? u"int" : u"float")) continue;
     static const QStringList kNames{"label", "labels", "target", "targets"};
-    const bool role = QString::fromStdString(input.role()).startsWith(u"class labels");
+    const bool role = input.kind() == snapshot::InputInfo::LABELS;
     if (role || kNames.contains(name, Qt::CaseInsensitive)) found = name;
     if (role) break;
   }
