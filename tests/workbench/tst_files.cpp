@@ -320,7 +320,8 @@ class FilesTest : public QObject {
       };
       QTRY_VERIFY_WITH_TIMEOUT(written(), 30'000);
       QVERIFY(QFile::copy(sessions + '/' + files()[0], home.filePath(QStringLiteral("kept"))));
-      window.close();
+      window.close();  // when what was trained is kept
+      QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), 60'000);
       QVERIFY(files().isEmpty());  // it ended as it should
     }
     QVERIFY(QFile::copy(home.filePath(QStringLiteral("kept")), sessions + QStringLiteral("/killed.json")));
