@@ -249,6 +249,7 @@ class ModesTest : public QObject {
     SetUpDialog* dialog = w.open(bundledModels()[0].model);
     QVERIFY2(dialog, qPrintable(w.failure()));
     dialog->findChild<QLineEdit*>(QStringLiteral("set_up_accumulate"))->setText(QStringLiteral("3"));
+    QVERIFY(w.loop().wait([&] { return w->store().graph() != nullptr; }));  // it comes behind the set-up
     const pid_t worker = childProcesses().front();
     kill(worker, SIGSTOP);
     w.loop().act([dialog] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
