@@ -39,11 +39,14 @@ void RecentFiles::note(const QString& path) {
 QString RecentFiles::newest() { return settings_.remember() ? settings_.read().texts(kRecent).value(0) : QString(); }
 
 void RecentFiles::noteSetUp(const QString& model, const snapshot::Configure& configuration) {
-  // A state to begin with is asked for each time: nobody expects the next training to begin in the middle of this one.
-  snapshot::Configure lasting = configuration;
+  // A state to begin with is asked for each time: nobody expects the next training to begin in the middle of this one. That
+  // of a capture belongs to its model.
+  const auto startState = [](const snapshot::Setting& s) { return s.name() == "start-state"; };
+  snapshot::Configure lasting = configuration, captured = captureSettings(model);
   auto& settings = *lasting.mutable_settings();
-  settings.erase(std::remove_if(settings.begin(), settings.end(), [](const auto& s) { return s.name() == "start-state"; }),
-                 settings.end());
+  settings.erase(std::remove_if(settings.begin(), settings.end(), startState), settings.end());
+  for (const snapshot::Setting& s : captured.settings())
+    if (startState(s)) *lasting.add_settings() = s;
   const std::string text = lasting.SerializeAsString();
   settings_.set(setUpKey(model), QByteArray(text.data(), static_cast<qsizetype>(text.size())));
 }

@@ -4,10 +4,12 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
+#include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
 
 #include "app/workbench/kept_training.h"
+#include "app/workbench/recent_files.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -229,6 +231,40 @@ class KeptTrainingTest : public QObject {
     QVERIFY(w.recorded());
     QCOMPARE(w->store().steps().back()->loss(), undisturbed_[2]);
     QCOMPARE(weightsOf(newestRun(w)), QStringLiteral("from %1").arg(file));
+  }
+
+  // A set-up comes back without the state that it began with; that of a capture belongs to its model and stays.
+  void aStateToBeginWithIsAskedForEachTime() {
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder_.path());
+    const QString capture = folder_.filePath(QStringLiteral("captured"));
+    QVERIFY(QDir().mkpath(capture));
+    const QString plain = folder_.filePath(QStringLiteral("plain.onnx")), captured = capture + QStringLiteral("/model.onnx");
+    for (const QString& file : {plain, captured, capture + QStringLiteral("/state.safetensors")})
+      QVERIFY(QFile(file).open(QIODevice::WriteOnly));
+    QFile facts(capture + QStringLiteral("/capture.json"));
+    QVERIFY(facts.open(QIODevice::WriteOnly));
+    facts.write(R"({"draws": "none", "settings": [["start-state", "state.safetensors"]]})");
+    facts.close();
+    SnapshotStore store;
+    WindowSettings settings(true, store);
+    RecentFiles files(settings, store);
+    snapshot::Configure asked;
+    for (const auto& [name, value] : {std::pair("lr", "0.5"), std::pair("start-state", "/elsewhere.safetensors")}) {
+      auto* setting = asked.add_settings();
+      setting->set_name(name);
+      setting->set_value(value);
+    }
+    const auto last = [&](const QString& model) {
+      files.noteSetUp(model, asked);
+      QStringList all;
+      const snapshot::Configure found = files.lastSetUp(model);
+      for (const auto& s : found.settings())
+        all << QString::fromStdString(s.name()) + '=' + QString::fromStdString(s.value());
+      return all;
+    };
+    QCOMPARE(last(plain), QStringList{QStringLiteral("lr=0.5")});
+    QCOMPARE(last(captured),
+             (QStringList{QStringLiteral("lr=0.5"), QStringLiteral("start-state=%1/state.safetensors").arg(capture)}));
   }
 };
 
