@@ -5,11 +5,31 @@
 #include <numeric>
 
 #include "tests/views_drawing/shown_views.h"
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/flame/flame_view.h"
 #include "views/timeline/timeline_view.h"
 
 using namespace stepscope;
+
+namespace {
+
+constexpr std::int64_t kMinute = 60'000'000'000;
+
+// The step begun `later`, with a wait before one of its spans; -1: without one.
+StepPtr waitingIn(const snapshot::StepRecord& step, int span, std::int64_t wait, std::int64_t later) {
+  auto moved = std::make_shared<snapshot::StepRecord>(step);
+  moved->set_begin_ns(step.begin_ns() + later);
+  for (int i = 0; i < step.spans_size(); ++i) {
+    const std::int64_t by = later + (span >= 0 && i >= span ? wait : 0);
+    moved->mutable_spans(i)->set_begin_ns(step.spans(i).begin_ns() + by);
+    moved->mutable_spans(i)->set_end_ns(step.spans(i).end_ns() + by);
+  }
+  if (span >= 0) moved->set_ns(step.ns() + wait);
+  return moved;
+}
+
+}  // namespace
 
 class TimelineTest : public QObject {
   Q_OBJECT
@@ -129,7 +149,7 @@ class TimelineTest : public QObject {
     const auto plain = TimelineModel::make({w.store.steps().back()}, w.store.plan(), w.store.graph());
     const auto model = TimelineModel::make({record}, w.store.plan(), w.store.graph());
     QCOMPARE(model->rows().size(), plain->rows().size() + 2);
-    QCOMPARE(model->waiting(), plain->waiting());
+    QCOMPARE(model->axis().cutOut(), plain->axis().cutOut());
     const auto rowOf = [&](TimelineRow::Kind kind) {
       const auto found = std::ranges::find(model->rows(), kind, &TimelineRow::kind);
       return found == model->rows().end() ? -1 : static_cast<int>(found - model->rows().begin());
@@ -173,53 +193,152 @@ class TimelineTest : public QObject {
     QCOMPARE(tickText(-200, 100, 500), QStringLiteral("−200 ns"));
   }
 
-  // Steps that somebody made one by one: the newest is shown first, and its label leaves out the stops.
-  void timelineOpensAtTheNewestStep() {
-    constexpr std::int64_t kMinute = 60'000'000'000;
+  // Two places are as far apart as what ran between them; a cut has one place, where its begin and its end stand.
+  void theAxisLeavesOutItsCuts() {
+    const TimelineAxis axis({{100, 600, 0, true}, {600, 1000, -1, false}, {1300, 1400, 1, true}});
+    QCOMPARE(axis.cutOut(), 1000);
+    for (const auto& [clock, place] : {std::pair(0.0, 0.0),
+                                       {99.5, 99.5},
+                                       {100.0, 100.0},
+                                       {350.0, 100.0},
+                                       {600.0, 100.0},
+                                       {1000.0, 100.0},
+                                       {1250.0, 350.0},
+                                       {1350.0, 400.0},
+                                       {1400.0, 400.0},
+                                       {1500.0, 500.0}})
+      QCOMPARE(axis.toPlace(clock), place);
+    QCOMPARE(axis.toClock(50, true), 50.0);
+    QCOMPARE(axis.toClock(100, false), 100.0);
+    QCOMPARE(axis.toClock(100, true), 1000.0);
+    QCOMPARE(axis.toClock(100.5, false), 1000.5);
+    QCOMPARE(axis.toClock(400, false), 1300.0);
+    QCOMPARE(axis.toClock(500, false), 1500.0);
+    QCOMPARE(axis.cutWithin(0, 2000), 1000);
+    QCOMPARE(axis.cutWithin(350, 1000), 650);
+    QCOMPARE(axis.cutWithin(1000, 1300), 0);
+    QCOMPARE(TimelineAxis().toClock(TimelineAxis().toPlace(7), true), 7.0);
+  }
+
+  // Steps that somebody made one by one, and stopped in the newest: all of them are in sight, without the stops.
+  void timelineOpensOnAllStepsWithoutTheStops() {
     Window w;
     w.fill(1, 3);
     StepPtrs steps;
-    for (const StepPtr& step : w.store.steps()) {
-      auto moved = std::make_shared<snapshot::StepRecord>(*step);
-      const std::int64_t by = kMinute * static_cast<std::int64_t>(steps.size());
-      moved->set_begin_ns(moved->begin_ns() + by);
-      for (auto& span : *moved->mutable_spans()) {
-        span.set_begin_ns(span.begin_ns() + by);
-        span.set_end_ns(span.end_ns() + by);
-      }
-      if (steps.size() == 2) {  // and in the newest somebody stopped
-        const int half = moved->spans_size() / 4;
-        for (int i = half; i < moved->spans_size(); ++i) {
-          moved->mutable_spans(i)->set_begin_ns(moved->spans(i).begin_ns() + kMinute);
-          moved->mutable_spans(i)->set_end_ns(moved->spans(i).end_ns() + kMinute);
-        }
-        moved->set_ns(moved->ns() + kMinute);
-      }
-      steps.push_back(std::move(moved));
-    }
+    for (const StepPtr& step : w.store.steps())
+      steps.push_back(waitingIn(*step, steps.size() == 2 ? step->spans_size() / 4 : -1, kMinute,
+                                kMinute * static_cast<std::int64_t>(steps.size())));
     const auto model = TimelineModel::make(steps, w.store.plan(), w.store.graph());
     const TimelineStep& newest = model->steps().back();
-    QVERIFY(model->workBegin() >= newest.begin);
-    QVERIFY(newest.waiting > kMinute / 2 && newest.end - newest.begin - newest.waiting < kMinute);
+    QCOMPARE(newest.waiting / kMinute, 1);  // with what lies between two instructions anyway
+    QVERIFY(newest.waiting < kMinute + 1'000'000);
+    QCOMPARE(newest.end - newest.begin - newest.waiting, w.store.steps().back()->ns() - (newest.waiting - kMinute));
     QCOMPARE(model->steps().front().waiting, 0);
+    QCOMPARE(model->axis().cuts().size(), std::size_t{3});
+    QCOMPARE(model->axis().cuts().front().step, -1);
+    QCOMPARE(model->axis().cuts().back().step, 2);
+    TimelineCanvas canvas;
+    canvas.resize(900, 300);
+    canvas.setModel(model);
+    QVERIFY(canvas.showsAll());
+    QVERIFY(canvas.viewEnd() - canvas.viewBegin() < kMinute / 10);
+  }
+
+  // Where it is known that somebody stopped, a stop is cut out although more ran than it took; without that it is a gap like
+  // any other, and is drawn.
+  void aShortStopIsCutWhereSomebodyStopped() {
+    constexpr std::int64_t kStop = 40'000'000;
+    Window w;
+    w.fill(1, 1);
+    auto slow = std::make_shared<snapshot::StepRecord>(*w.store.steps().back());
+    const std::int64_t begin = slow->begin_ns();
+    for (auto& span : *slow->mutable_spans()) {  // longer than the stop
+      span.set_begin_ns(begin + (span.begin_ns() - begin) * 1000);
+      span.set_end_ns(begin + (span.end_ns() - begin) * 1000);
+    }
+    slow->set_ns(slow->ns() * 1000);
+    const int at = slow->spans_size() / 2;
+    const StepPtr record = waitingIn(*slow, at, kStop, 0);
+    std::int64_t busy = 0;
+    for (const auto& span : record->spans()) busy += span.end_ns() - span.begin_ns();
+    QVERIFY(busy > 2 * kStop);
+    const auto made = [&](bool stopped) {
+      return TimelineModel::make({{record, w.store.plan(), w.store.graph(), nullptr, stopped}}, w.store.plan());
+    };
+    QCOMPARE(made(false)->axis().cutOut(), 0);
+    const auto model = made(true);
+    const auto& cuts = model->axis().cuts();
+    const auto cut = std::ranges::find(cuts, record->spans(at).begin_ns(), &TimelineCut::end);
+    QVERIFY(cut != cuts.end());
+    QCOMPARE(cut->begin, record->spans(at - 1).end_ns());
+    QVERIFY(cut->stopped && cut->step == 0);
+  }
+
+  // What a stop is drawn as says how long it was; a range across it has the times of the clock, and says what ran in it.
+  void aCutSaysWhatItLeavesOut() {
+    Window w;
+    w.fill(1, 1);
+    const StepPtr whole = w.store.steps().back();
+    const int at = whole->spans_size() / 2;
+    const StepPtr record = waitingIn(*whole, at, 79'003'000'000, 0);
+    struct Canvas : TimelineCanvas {
+      using TimelineCanvas::tipAt;
+      using TimelineCanvas::toX;
+    } canvas;
+    canvas.resize(900, 300);
+    canvas.setModel(TimelineModel::make({{record, w.store.plan(), w.store.graph(), nullptr, true}}, w.store.plan()));
+    const TimelineAxis& axis = canvas.model()->axis();
+    QCOMPARE(axis.cuts().size(), std::size_t{1});
+    const TimelineCut& cut = axis.cuts().front();
+    const double x = canvas.toX(axis.toPlace(static_cast<double>(cut.begin)));
+    QVERIFY(x > 100 && x < 800);
+    const QString tip = canvas.tipAt(QPointF(x, 200));
+    QVERIFY2(tip.contains(QStringLiteral("paused %1 in step %2 (%3)\nCut out of the axis")
+                              .arg(format::time(cut.end - cut.begin))
+                              .arg(record->step())
+                              .arg(format::timeExact(cut.end - cut.begin))),
+             qPrintable(tip));
+    QVERIFY(canvas.cutsAt(QPointF(x + 12, 200)).empty());
+    bool inRuler = false;
+    for (int y = 0; y < 50; ++y) inRuler = inRuler || !canvas.cutsAt(QPointF(x + 12, y)).empty();
+    QVERIFY(inRuler);  // its words
+    // The slices beside it touch the mark, and are found where they are drawn.
+    for (const auto& [span, pixel] : {std::pair(at - 1, x - 5), {at, x + 5}}) {
+      const double middle =
+          canvas.toX(axis.toPlace(static_cast<double>(record->spans(span).begin_ns() + record->spans(span).end_ns()) / 2));
+      int row = -1, slice = -1;
+      bool found = false;
+      for (int y = 50; y < 300 && !found; y += 4)
+        found = canvas.sliceAt(QPointF(middle, y), &row, &slice) &&
+                canvas.model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].own ==
+                    record->spans(span).instruction();
+      QVERIFY2(found, qPrintable(QString::number(pixel)));
+    }
+    QSignalSpy picked(&canvas, &TimelineCanvas::timePicked);
+    emit canvas.rangePicked(axis.toPlace(static_cast<double>(cut.begin)) - 1000,
+                            axis.toPlace(static_cast<double>(cut.begin)) + 1000);
+    QCOMPARE(picked.front()[0].toLongLong(), cut.begin - 1000);
+    QCOMPARE(picked.front()[1].toLongLong(), cut.end + 1000);
+    // The break is seen: its line goes through the rows.
+    const QImage image = canvas.grab().toImage();
+    const double ratio = image.devicePixelRatio();
+    int dashes = 0;
+    for (int y = 60; y < 290; ++y)
+      dashes += image.pixelColor(static_cast<int>((std::round(x) + 0.5) * ratio), static_cast<int>(y * ratio)) ==
+                Tokens::current().muted;
+    QVERIFY2(dashes > 20, qPrintable(QString::number(dashes)));
   }
 
   // Somebody who stops in a step and reads for a minute finds what ran, not the minute.
   void timelineShowsTheWorkBesideTheWaiting() {
-    constexpr std::int64_t kMinute = 60'000'000'000;
     Window w;
     w.fill(1, 1);
     const auto plain = TimelineModel::make(w.store.steps(), w.store.plan(), w.store.graph());
-    QCOMPARE(plain->waiting(), 0);
-    QCOMPARE(plain->workBegin(), plain->begin());
-    QCOMPARE(plain->workEnd(), plain->end());
-    auto record = std::make_shared<snapshot::StepRecord>(*w.store.steps().back());
-    const int stopped = record->spans_size() / 4;
-    for (int i = stopped; i < record->spans_size(); ++i) {
-      record->mutable_spans(i)->set_begin_ns(record->spans(i).begin_ns() + kMinute);
-      record->mutable_spans(i)->set_end_ns(record->spans(i).end_ns() + kMinute);
-    }
-    record->set_ns(record->ns() + 2 * kMinute);  // and another before it was finished
+    QCOMPARE(plain->axis().cutOut(), 0);
+    QCOMPARE(plain->presentBegin(), plain->begin());
+    const StepPtr whole = w.store.steps().back();
+    auto record = std::make_shared<snapshot::StepRecord>(*waitingIn(*whole, whole->spans_size() / 4, kMinute, 0));
+    record->set_ns(record->ns() + kMinute);  // and another before it was finished
     w.store.takeBackFrom(0);
     TimelineView view(w.context());
     view.resize(900, 300);
@@ -229,15 +348,16 @@ class TimelineTest : public QObject {
     w.store.addStep(record);
     QTRY_VERIFY_WITH_TIMEOUT(view.canvas().model()->sliceCount() > 0, 60'000);
     const auto& model = *view.canvas().model();
-    QCOMPARE(model.workBegin(), record->spans(stopped).begin_ns());
-    QVERIFY(model.workEnd() - model.workBegin() < kMinute &&
-            model.workEnd() >= record->spans(record->spans_size() - 1).end_ns());
-    QVERIFY(model.waiting() > kMinute && model.waiting() < 3 * kMinute);
-    QCOMPARE(view.canvas().viewBegin(), static_cast<double>(model.workBegin()));
-    QCOMPARE(view.canvas().viewEnd(), static_cast<double>(model.workEnd()));
-    QVERIFY(view.headerText().contains(QStringLiteral("waiting")));
-    view.fitAll();
-    QVERIFY(view.canvas().showsAll() && view.canvas().viewEnd() - view.canvas().viewBegin() > 1.9 * kMinute);
+    QVERIFY(model.axis().cutOut() > 2 * kMinute && model.axis().cutOut() < 3 * kMinute);
+    QVERIFY(view.canvas().showsAll() && view.canvas().viewEnd() - view.canvas().viewBegin() < kMinute / 10);
+    QVERIFY2(view.headerText().contains(QStringLiteral("2 stops of 2:00.0 cut out")), qPrintable(view.headerText()));
+    QVERIFY(!model.axis().cuts().front().stopped);
+    // That somebody stopped is told after the step has ended.
+    snapshot::Alert alert;
+    alert.set_code("stopped");
+    alert.set_step(record->step());
+    w.store.addAlert(alert);
+    QTRY_VERIFY_WITH_TIMEOUT(view.canvas().model()->axis().cuts().front().stopped, 60'000);
   }
 
   void draggingPicksARangeThatTheFlameGraphFollows() {

@@ -109,7 +109,7 @@ class PlansTest : public QObject {
                qPrintable(ops->headerText()));
       QVERIFY(w->store().timing(0).step == 2);
 
-      QVERIFY2(model->workBegin() >= model->steps()[2].begin, "it opens on the steps of the present plan");
+      QVERIFY2(model->presentBegin() >= model->steps()[2].begin, "it opens on the steps of the present plan");
 
       // What is selected is an instruction of the plan that is shown, whichever step was clicked.
       int found = 0;

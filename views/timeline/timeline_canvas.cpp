@@ -8,7 +8,6 @@
 
 #include "views/common/format.h"
 #include "views/common/names.h"
-#include "views/drawing/axis_ticks.h"
 #include "views/timeline/device_words.h"
 #include "views/timeline/exchange_words.h"
 
@@ -31,34 +30,26 @@ QString workName(const TimelineWork& work) {
 
 }  // namespace
 
-QString tickText(double ns, double apart, double last) {
-  if (ns == 0) return QStringLiteral("0");
-  const double largest = std::max(std::abs(last), std::abs(ns));
-  // One unit along the axis, with as many digits as tell neighbours apart.
-  const auto [factor, unit] = largest < 1e3   ? std::pair(1.0, "ns")
-                              : largest < 1e6 ? std::pair(1e3, "µs")
-                              : largest < 1e9 ? std::pair(1e6, "ms")
-                                              : std::pair(1e9, "s");
-  const int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(std::abs(apart) / factor) - 1e-9)), 0, 9);
-  return (ns < 0 ? QStringLiteral("−") : QString()) + QString::number(std::abs(ns) / factor, 'f', digits) + ' ' +
-         QString::fromUtf8(unit);
-}
-
 TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) {
   setAccessibleName(QStringLiteral("Timeline"));
+  connect(this, &AxisCanvas::rangePicked, this, [this](double begin, double end) {
+    if (!model_) return;
+    emit timePicked(static_cast<std::int64_t>(axis().toClock(begin, true)),
+                    static_cast<std::int64_t>(axis().toClock(end, false)));
+  });
 }
 
 void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
-  // Work is followed as long as nobody looked elsewhere; between moments of work that somebody waited for there is nothing
-  // to see.
-  const auto work = [](const TimelineModel& m) {
-    return std::pair(static_cast<double>(m.workBegin()), static_cast<double>(m.workEnd()));
+  // What is recorded is followed as long as nobody looked elsewhere.
+  const auto all = [](const TimelineModel& m) {
+    return std::pair(m.axis().toPlace(static_cast<double>(m.presentBegin())),
+                     m.axis().toPlace(static_cast<double>(m.end())));
   };
-  const bool follows = !model_ || model_->sliceCount() == 0 || work(*model_) == std::pair(viewBegin(), viewEnd());
+  const bool follows = !model_ || model_->sliceCount() == 0 || all(*model_) == std::pair(viewBegin(), viewEnd());
   model_ = std::move(model);
   hoveredRow_ = hoveredSlice_ = -1;
-  if (model_) setLimits(static_cast<double>(model_->begin()), static_cast<double>(model_->end()));
-  if (model_ && follows) showRange(work(*model_).first, work(*model_).second);
+  if (model_) setLimits(axis().toPlace(static_cast<double>(model_->begin())), all(*model_).second);
+  if (model_ && follows) showRange(all(*model_).first, all(*model_).second);
   scroll(0);
   update();
 }
@@ -80,10 +71,16 @@ void TimelineCanvas::showInstruction(int instruction) {
   int row = 0, slice = 0;
   if (!model_ || !model_->find(instruction, &row, &slice)) return;
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
-  const double span = std::max(2000.0, 12.0 * static_cast<double>(s.end - s.begin)),
-               middle = (static_cast<double>(s.begin) + static_cast<double>(s.end)) / 2;
+  const double begin = axis().toPlace(static_cast<double>(s.begin)), end = axis().toPlace(static_cast<double>(s.end));
+  const double span = std::max(2000.0, 12.0 * (end - begin)), middle = (begin + end) / 2;
   showRange(middle - span / 2, middle + span / 2);
 }
+
+void TimelineCanvas::showTime(std::int64_t begin, std::int64_t end) {
+  if (model_) showRange(axis().toPlace(static_cast<double>(begin)), axis().toPlace(static_cast<double>(end)));
+}
+
+std::int64_t TimelineCanvas::timeAt(double x) const { return static_cast<std::int64_t>(axis().toClock(toValue(x), true)); }
 
 double TimelineCanvas::rowHeight() const {
   const double unit = Metrics::current().unit;
@@ -109,7 +106,7 @@ bool TimelineCanvas::scroll(double pixels) {
 }
 
 QRectF TimelineCanvas::rectOf(int row, const TimelineSlice& s) const {
-  const double x0 = toX(static_cast<double>(s.begin)), x1 = toX(static_cast<double>(s.end));
+  const double x0 = xOf(s.begin), x1 = xOf(s.end);
   return {x0, rowTop(row) + 3, std::max(1.5, x1 - x0 - (x1 - x0 > 3 ? 0.7 : 0)), rowHeight() - 6};
 }
 
@@ -118,18 +115,16 @@ bool TimelineCanvas::sliceAt(QPointF pixel, int* row, int* slice) const {
   *row = static_cast<int>((pixel.y() - area().top() + offset_) / rowHeight());
   if (*row < 0 || *row >= static_cast<int>(model_->rows().size())) return false;
   const TimelineRow& r = model_->rows()[static_cast<std::size_t>(*row)];
-  *slice = model_->at(r, static_cast<std::int64_t>(toValue(pixel.x())));
-  if (*slice < 0) *slice = model_->at(r, static_cast<std::int64_t>(toValue(pixel.x() - 2)));
+  *slice = model_->at(r, timeAt(pixel.x()));
+  if (*slice < 0) *slice = model_->at(r, timeAt(pixel.x() - 2));
   return *slice >= 0;
 }
 
 int TimelineCanvas::stepAt(QPointF pixel) const {
   if (!model_ || pixel.y() >= area().top()) return -1;
-  const double at = toValue(pixel.x());
-  for (std::size_t i = 0; i < model_->steps().size(); ++i) {
-    if (at >= static_cast<double>(model_->steps()[i].begin) && at <= static_cast<double>(model_->steps()[i].end))
-      return static_cast<int>(i);
-  }
+  const std::int64_t at = timeAt(pixel.x());
+  for (std::size_t i = 0; i < model_->steps().size(); ++i)
+    if (at >= model_->steps()[i].begin && at <= model_->steps()[i].end) return static_cast<int>(i);
   return -1;
 }
 
@@ -150,13 +145,16 @@ QString TimelineCanvas::nameOf(int step, int own) const {
 }
 
 QString TimelineCanvas::tipAt(QPointF pixel) const {
+  if (const auto cuts = cutsAt(pixel); !cuts.empty()) return cutTip(cuts);
   int row = 0, slice = 0;
   if (!sliceAt(pixel, &row, &slice)) {
     const int step = stepAt(pixel);
     if (step < 0) return {};
     const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
     return QStringLiteral("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin - s.waiting)) +
-           (s.waiting > 0 ? QStringLiteral("\nand %1 in which it stood still").arg(format::time(s.waiting)) : QString()) +
+           (s.waiting > 0 ? QStringLiteral("\nand %1 paused, cut out of the axis (%2)")
+                                .arg(format::time(s.waiting), format::timeExact(s.waiting))
+                          : QString()) +
            (s.warmUp ? QStringLiteral("\nwarm-up: the first step of its plan, left out of sums and statistics")
                      : QString()) +
            (s.other ? QStringLiteral("\nran under another plan than the one that is shown") : QString()) +
@@ -175,9 +173,11 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
                       format::visible(in->implementation()));
   }
   if (model_->ranks() > 1) lines << QStringLiteral("rank %1").arg(model_->rows()[static_cast<std::size_t>(row)].rank);
-  lines << QStringLiteral("step %1 · %2 after its begin")
+  const std::int64_t begun = model_->steps()[static_cast<std::size_t>(s.step)].begin, cut = axis().cutWithin(begun, s.begin);
+  lines << QStringLiteral("step %1 · %2 after its begin%3")
                .arg(model_->steps()[static_cast<std::size_t>(s.step)].step)
-               .arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
+               .arg(format::time(s.begin - begun - cut),
+                    cut > 0 ? QStringLiteral(", without %1 paused").arg(format::time(cut)) : QString());
   if (model_->steps()[static_cast<std::size_t>(s.step)].other)
     lines << (s.instruction < 0
                   ? QStringLiteral("of another plan: the one that is shown has no such instruction")
@@ -239,6 +239,7 @@ void TimelineCanvas::paintOn(QPainter& p) {
   paintArrows(p, t);
   p.restore();
   paintRuler(p, t);
+  paintCuts(p, t);
   paintRange(p, t);
 }
 
@@ -276,8 +277,10 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   const double perPixel = (viewEnd() - viewBegin()) / std::max(1.0, area.width());
   // The finest level whose entries are mostly wider than a pixel and a half.
   const double average = row.slices.empty() ? 1
-                                            : static_cast<double>(row.slices.back().end - row.slices.front().begin) /
+                                            : (axis().toPlace(static_cast<double>(row.slices.back().end)) -
+                                               axis().toPlace(static_cast<double>(row.slices.front().begin))) /
                                                   static_cast<double>(row.slices.size());
+  const double first = axis().toClock(viewBegin(), true), last = axis().toClock(viewEnd(), false);
   int level = -1;
   for (double width = average; width < perPixel * 1.5 && level + 1 < static_cast<int>(row.levels.size()); width *= 4)
     ++level;
@@ -286,9 +289,9 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   std::vector<QRectF> together;  // of the selected group
   const double y = top + 3, h = high - 6;
   if (level < 0) {
-    auto it = std::lower_bound(row.slices.begin(), row.slices.end(), viewBegin(),
+    auto it = std::lower_bound(row.slices.begin(), row.slices.end(), first,
                                [](const TimelineSlice& s, double v) { return static_cast<double>(s.end) < v; });
-    for (; it != row.slices.end() && static_cast<double>(it->begin) <= viewEnd(); ++it) {
+    for (; it != row.slices.end() && static_cast<double>(it->begin) <= last; ++it) {
       const QRectF r = rectOf(index, *it) & QRectF(area.left(), y, area.width(), h);
       if (r.isEmpty()) continue;
       batches[it->category].push_back(r);
@@ -297,12 +300,13 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
     }
   } else {
     const std::vector<SliceGroup>& groups = row.levels[static_cast<std::size_t>(level)];
-    auto it = std::lower_bound(groups.begin(), groups.end(), viewBegin(),
+    auto it = std::lower_bound(groups.begin(), groups.end(), first,
                                [](const SliceGroup& s, double v) { return static_cast<double>(s.end) < v; });
-    for (; it != groups.end() && static_cast<double>(it->begin) <= viewEnd(); ++it) {
-      const double x0 = toX(static_cast<double>(it->begin)), x1 = toX(static_cast<double>(it->end));
+    for (; it != groups.end() && static_cast<double>(it->begin) <= last; ++it) {
+      const double x0 = xOf(it->begin), x1 = xOf(it->end);
+      const std::int64_t ran = it->end - it->begin - axis().cutWithin(it->begin, it->end);
       // Height by how busy it is, so that gaps are seen even where slices are merged.
-      const double busy = it->end > it->begin ? static_cast<double>(it->busy) / static_cast<double>(it->end - it->begin) : 1;
+      const double busy = ran > 0 ? static_cast<double>(it->busy) / static_cast<double>(ran) : 1;
       const double used = std::max(2.0, h * std::clamp(busy, 0.0, 1.0));
       batches[it->category].push_back(QRectF(x0, y + h - used, std::max(1.0, x1 - x0), used));
       for (int i = it->first; i < it->last && !group_.empty(); ++i) {
@@ -390,66 +394,13 @@ void TimelineCanvas::paintArrow(QPainter& p, const Tokens& t, const QRectF& from
   p.drawConvexPolygon(head, 3);
 }
 
-void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
-  const QRectF area = this->area();
-  const QFontMetricsF metrics(text_.font());
-  const double unit = Metrics::current().unit;
-  p.fillRect(QRectF(0, 0, width(), area.top()), t.raised);
-  // Times count from the begin of the step under the left edge, which is what people compare.
-  std::size_t origin = 0;
-  for (std::size_t i = 0; i < model_->steps().size(); ++i) {
-    if (static_cast<double>(model_->steps()[i].begin) <= viewBegin() + (viewEnd() - viewBegin()) * 0.02) origin = i;
-  }
-  const double zero = model_->steps().empty() ? viewBegin() : static_cast<double>(model_->steps()[origin].begin);
-  const std::vector<double> ticks =
-      decimalTicks(viewBegin() - zero, viewEnd() - zero, std::max(2, static_cast<int>(area.width() / 95)));
-  for (const double tick : ticks) {
-    const double x = toX(zero + tick);
-    p.setPen(t.border);
-    p.drawLine(QPointF(x, area.top() - 5), QPointF(x, area.top()));
-    p.setPen(t.faint);
-    const QString words = tickText(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : tick, ticks.empty() ? 0 : ticks.back());
-    if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
-  }
-  for (std::size_t i = 0; i < model_->steps().size(); ++i) {
-    const TimelineStep& step = model_->steps()[i];
-    const double x0 = std::max(area.left(), toX(static_cast<double>(step.begin))),
-                 x1 = std::min(area.right(), toX(static_cast<double>(step.end)));
-    if (x1 <= x0) continue;
-    const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
-    p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
-    if (step.warmUp) p.fillRect(r, QBrush(t.edge, Qt::BDiagPattern));
-    QString words = QStringLiteral("step %1").arg(step.step);
-    if (step.warmUp) words += QStringLiteral(", warm-up");
-    if (step.other) words += QStringLiteral(", another plan");
-    const QString time = format::time(step.end - step.begin - step.waiting) +
-                         (step.waiting > 0 ? QStringLiteral(" + %1 paused").arg(format::time(step.waiting)) : QString());
-    const bool both = r.width() > metrics.horizontalAdvance(words) + metrics.horizontalAdvance(time) + 22;
-    // Hatching would run through the words.
-    if (step.warmUp)
-      p.fillRect(
-          QRectF(r.x(), r.y(),
-                 std::min(r.width(), metrics.horizontalAdvance(words) + (both ? metrics.horizontalAdvance(time) + 22 : 10)),
-                 r.height()),
-          i % 2 == 0 ? t.hover : t.select);
-    p.setPen(t.muted);
-    if (r.width() > metrics.horizontalAdvance(words) + 10) {
-      p.drawText(QPointF(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5), words);
-      const double used = metrics.horizontalAdvance(words) + 14;
-      p.setPen(t.faint);
-      if (both) p.drawText(QPointF(r.x() + used, r.center().y() + metrics.ascent() / 2 - 1.5), time);
-    }
-  }
-  p.setPen(t.border);
-  p.drawLine(QPointF(0, area.top() - 0.5), QPointF(width(), area.top() - 0.5));
-  p.drawLine(QPointF(area.left() - 0.5, area.top()), QPointF(area.left() - 0.5, height()));
-}
-
 void TimelineCanvas::paintRange(QPainter& p, const Tokens& t) {
-  double begin = static_cast<double>(rangeBegin_), end = static_cast<double>(rangeEnd_);
+  double begin = axis().toPlace(static_cast<double>(rangeBegin_)), end = axis().toPlace(static_cast<double>(rangeEnd_));
+  std::int64_t cut = axis().cutWithin(rangeBegin_, rangeEnd_);
   if (pickEnd() > pickBegin()) {
     begin = pickBegin();
     end = pickEnd();
+    cut = static_cast<std::int64_t>(axis().toClock(end, false) - axis().toClock(begin, true) - (end - begin));
   }
   if (end <= begin) return;
   const QRectF area = this->area();
@@ -461,7 +412,8 @@ void TimelineCanvas::paintRange(QPainter& p, const Tokens& t) {
   p.setPen(QPen(t.accent, 1));
   p.drawLine(QPointF(x0, area.top() - 8), QPointF(x0, area.bottom()));
   p.drawLine(QPointF(x1, area.top() - 8), QPointF(x1, area.bottom()));
-  const QString words = format::time(static_cast<std::int64_t>(end - begin));
+  const QString words = format::time(static_cast<std::int64_t>(end - begin)) +
+                        (cut > 0 ? QStringLiteral(" + %1 cut out").arg(format::time(cut)) : QString());
   const QFontMetricsF metrics(text_.font());
   const double width = metrics.horizontalAdvance(words) + 12;
   if (x1 - x0 < width + 10) return;

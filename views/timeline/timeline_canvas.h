@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Paints a timeline: steps along the top, one row per thread and phase, arrows from a forward slice to its gradients and
-// from the calls of the selected instruction to what they put on a stream. Knows
-// no store; TimelineView connects it. Dragging in the rows picks a range of time, dragging in the ruler moves.
+// from the calls of the selected instruction to what they put on a stream. What is cut out of the axis is a dashed line with
+// its length. Knows no store; TimelineView connects it. Dragging in the rows picks a range of time, in the ruler it moves.
+// The axis of the base class has places of TimelineAxis; everything here that is called a time is one of the clock.
 #pragma once
 
 #include <memory>
@@ -32,11 +33,16 @@ class TimelineCanvas : public AxisCanvas {
   const std::unordered_set<int>& group() const { return group_; }
   void setRange(std::int64_t begin, std::int64_t end);  // equal: none
   void showInstruction(int instruction);                // zooms to its slice
+  void showTime(std::int64_t begin, std::int64_t end);
 
   bool sliceAt(QPointF pixel, int* row, int* slice) const;
-  int stepAt(QPointF pixel) const;  // in the ruler; -1
+  int stepAt(QPointF pixel) const;                              // in the ruler; -1
+  std::vector<const TimelineCut*> cutsAt(QPointF pixel) const;  // whose mark is there: several where they are close together
   void paintOn(QPainter& painter);
   QSize sizeHint() const override { return {640, 200}; }
+
+ signals:
+  void timePicked(qint64 begin, qint64 end);  // begin < end
 
  protected:
   QRectF plot() const override;
@@ -49,14 +55,28 @@ class TimelineCanvas : public AxisCanvas {
   void resizeEvent(QResizeEvent*) override { scroll(0); }
 
  private:
+  struct CutMark {               // of cuts that are drawn as one
+    double first = 0, last = 0;  // pixels
+    std::vector<const TimelineCut*> cuts;
+    QString words;  // empty where there is no room
+    QRectF label;
+  };
+  std::vector<CutMark> cutMarks() const;  // those in sight
   double rowHeight() const;
   double rowTop(int row) const;
   void paintRow(QPainter& p, const Tokens& t, int row);
   void paintRuler(QPainter& p, const Tokens& t);
+  void paintStep(QPainter& p, const Tokens& t, const TimelineStep& step, const QColor& fill);
+  void paintTicks(QPainter& p, const Tokens& t);
+  void paintCuts(QPainter& p, const Tokens& t);
   void paintArrows(QPainter& p, const Tokens& t);
   void paintRange(QPainter& p, const Tokens& t);
   void paintArrow(QPainter& p, const Tokens& t, const QRectF& from, const QRectF& to) const;
   QString workTip(const TimelineWork& work) const;
+  QString cutTip(const std::vector<const TimelineCut*>& cuts) const;
+  const TimelineAxis& axis() const { return model_->axis(); }
+  double xOf(std::int64_t time) const { return toX(axis().toPlace(static_cast<double>(time))); }
+  std::int64_t timeAt(double x) const;
   QRectF rectOf(int row, const TimelineSlice& slice) const;
   QString nameOf(int step, int own) const;
 

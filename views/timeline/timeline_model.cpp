@@ -11,6 +11,7 @@ namespace stepscope {
 namespace {
 
 constexpr std::size_t kFan = 4;
+constexpr std::int64_t kShortestCut = 20'000'000;  // ns: nobody stops for less
 
 void addLevels(TimelineRow& row) {
   const auto join = [](SliceGroup& into, const SliceGroup& part, std::array<std::int64_t, 256>& busy) {
@@ -137,6 +138,7 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
                        .loss = record->loss(),
                        .hasLoss = record->has_loss(),
                        .warmUp = record->warm_up(),
+                       .stopped = ran->stopped,
                        .other = other,
                        .plan = ran->plan};
     const auto addSpan = [&](int rank, const snapshot::InstructionSpan& span) {
@@ -229,65 +231,57 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const std::vector<RanSt
     }
     model->rows_.push_back(std::move(row));
   }
-  model->findWork();
+  model->axis_ = TimelineAxis(model->findCuts());
+  const auto ofPresent = std::find_if(model->steps_.begin(), model->steps_.end(), [](const auto& s) { return !s.other; });
+  model->presentBegin_ = ofPresent == model->steps_.end() ? model->begin_ : ofPresent->begin;
   return model;
 }
 
-void TimelineModel::findWork() {
-  workBegin_ = begin_;
-  workEnd_ = end_;
-  const bool present = others() > 0 && others() < static_cast<int>(steps_.size());  // they are shown first
-  struct Work {
-    std::int64_t begin, end;
-    int step;
-  };
-  std::vector<Work> spans;
+std::vector<TimelineCut> TimelineModel::findCuts() {
+  using Kind = TimelineRow::Kind;
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   std::int64_t busy = 0;
-  int newest = -1;
   for (const TimelineRow& row : rows_) {
-    using Kind = TimelineRow::Kind;
-    if (row.kind == Kind::kCollectives || row.kind == Kind::kWaits || row.kind == Kind::kOverhead) continue;  // no work
+    const bool works = row.kind != Kind::kCollectives && row.kind != Kind::kWaits && row.kind != Kind::kOverhead;
     for (const TimelineSlice& s : row.slices) {
-      if (present && steps_[static_cast<std::size_t>(s.step)].other) continue;
-      spans.push_back({s.begin, s.end, s.step});
-      newest = std::max(newest, s.step);
-      busy += s.end - s.begin;
+      spans.emplace_back(s.begin, s.end);
+      if (works) busy += s.end - s.begin;
     }
   }
-  if (spans.empty()) return;
-  std::sort(spans.begin(), spans.end(),
-            [](const Work& a, const Work& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
-  if (present) workBegin_ = spans.front().begin;
-  std::int64_t begin = workBegin_, reached = workBegin_, worked = 0, most = -1;
-  bool ofNewest = false;
-  const auto stretchEnds = [&](std::int64_t end) {
-    if (!ofNewest || worked < most) return;
-    most = worked;
-    workBegin_ = begin;
-    workEnd_ = end;
-  };
-  const auto waits = [&](std::int64_t from, std::int64_t to) {
-    waiting_ += to - from;
-    for (TimelineStep& step : steps_)  // the rest of it lies between steps
-      if (const std::int64_t within = std::min(to, step.end) - std::max(from, step.begin); within > busy)
-        step.waiting += within;
-  };
-  for (const Work& span : spans) {
-    if (span.begin - reached > busy) {
-      stretchEnds(reached);
-      waits(reached, span.begin);
-      begin = span.begin;
-      worked = 0;
-      ofNewest = false;
+  std::sort(spans.begin(), spans.end());
+  std::vector<std::int64_t> borders;
+  for (const TimelineStep& step : steps_) borders.insert(borders.end(), {step.begin, step.end});
+  std::sort(borders.begin(), borders.end());
+  std::vector<TimelineCut> cuts;
+  // Within one step, or between two.
+  const auto idle = [&](std::int64_t from, std::int64_t to) {
+    if (to - from <= kShortestCut) return;
+    TimelineCut cut{from, to, -1, false};
+    bool beside = false;  // a step in which somebody stopped
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const TimelineStep& step = steps_[i];
+      if (step.begin <= from && to <= step.end) cut.step = static_cast<int>(i);
+      beside = beside || (step.stopped && step.begin <= to && from <= step.end);
     }
-    worked += span.end - span.begin;
-    ofNewest = ofNewest || span.step == newest;
-    reached = std::max(reached, span.end);
+    cut.stopped = cut.step >= 0 && steps_[static_cast<std::size_t>(cut.step)].stopped;
+    if (!(cut.step < 0 ? beside : cut.stopped) && to - from <= busy) return;
+    if (cut.step >= 0) steps_[static_cast<std::size_t>(cut.step)].waiting += to - from;
+    cuts.push_back(cut);
+  };
+  const auto nothingRan = [&](std::int64_t from, std::int64_t to) {
+    if (to - from <= kShortestCut) return;
+    for (auto border = std::upper_bound(borders.begin(), borders.end(), from); border != borders.end() && *border < to;
+         from = *border++)
+      idle(from, *border);
+    idle(from, to);
+  };
+  std::int64_t reached = begin_;
+  for (const auto& [begin, end] : spans) {
+    nothingRan(reached, begin);
+    reached = std::max(reached, end);
   }
-  const bool waitsAtEnd = end_ - reached > busy;
-  if (waitsAtEnd) waits(reached, end_);
-  stretchEnds(waitsAtEnd ? reached : end_);
-  workEnd_ = std::max(workEnd_, workBegin_ + 1);
+  nothingRan(reached, end_);
+  return cuts;
 }
 
 int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {

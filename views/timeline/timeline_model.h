@@ -17,6 +17,7 @@
 #include "engine/snapshot/ranks.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "views/common/snapshots.h"
+#include "views/timeline/timeline_axis.h"
 
 namespace stepscope {
 
@@ -48,10 +49,11 @@ struct TimelineRow {
 
 struct TimelineStep {
   std::int64_t step = 0, begin = 0, end = 0;
-  std::int64_t waiting = 0;  // of it, in stops: waits longer than everything that ran
+  std::int64_t waiting = 0;  // of it, cut out of the axis
   double loss = 0;
   bool hasLoss = false;
   bool warmUp = false;
+  bool stopped = false;                      // somebody stopped in it
   snapshot::DeviceWork device;               // without kernels and records: how those are known
   bool other = false;                        // it ran under another plan than the one that is shown
   std::shared_ptr<const PlanSnapshot> plan;  // that it ran under; null: not known
@@ -63,6 +65,7 @@ struct RanStep {
   std::shared_ptr<const PlanSnapshot> plan;
   std::shared_ptr<const GraphSnapshot> graph;
   std::shared_ptr<const snapshot::StepRanks> ranks = nullptr;  // what other processes did; null: there are none
+  bool stopped = false;                                        // somebody stopped in it
 };
 
 // A kernel, copy or fill with its call; a wait; overhead. Row and slice of each; -1: the call is not known, or has none.
@@ -105,12 +108,11 @@ class TimelineModel {
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   std::int64_t sliceCount() const { return count_; }
-  // Where somebody stopped in steps, the waiting is longer than everything that ran: of the stretches without such a wait
-  // that hold work of the newest step, the one that worked most; elsewhere everything. Steps of another plan than the one
-  // that is shown do not count where others ran.
-  std::int64_t workBegin() const { return workBegin_; }
-  std::int64_t workEnd() const { return workEnd_; }
-  std::int64_t waiting() const { return waiting_; }  // the sum of such waits
+  // The clock without the stops: what is longer than 20 ms and holds nothing of any row. Of that, within a step or beside
+  // one in which somebody stopped everything; elsewhere what is longer than all that ran.
+  const TimelineAxis& axis() const { return axis_; }
+  // Where to begin to look: with the first step of the plan that is shown; where there is none, at begin().
+  std::int64_t presentBegin() const { return presentBegin_; }
 
   const std::vector<TimelineWork>& work() const { return work_; }
   const std::vector<TimelineExchange>& exchanges() const { return exchanges_; }
@@ -131,9 +133,10 @@ class TimelineModel {
   std::vector<std::string> categories_;
   int ranks_ = 1;
   int waitingCategory_ = -1;
-  void findWork();
+  TimelineAxis axis_;
+  std::int64_t begin_ = 0, end_ = 1, count_ = 0, presentBegin_ = 0;
 
-  std::int64_t begin_ = 0, end_ = 1, count_ = 0, workBegin_ = 0, workEnd_ = 1, waiting_ = 0;
+  std::vector<TimelineCut> findCuts();
 };
 
 }  // namespace stepscope

@@ -4,6 +4,7 @@
 #include <QKeyEvent>
 #include <QMenu>
 #include <QVBoxLayout>
+#include <unordered_set>
 #include <utility>
 
 #include "views/common/chosen_step.h"
@@ -35,6 +36,7 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::stepsChanged, this, later);
   connect(&store(), &SnapshotStore::planChanged, this, later);
   connect(&store(), &SnapshotStore::graphChanged, this, later);
+  connect(&store(), &SnapshotStore::alertsChanged, this, later);  // somebody stopped in a step
   connect(&RankTimes::of(store().project()), &RankTimes::changed, this, later);
   connect(&ChosenStep::of(store()), &ChosenStep::changed, this, [this] {
     elsewhere_ = true;
@@ -43,9 +45,7 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
   });
   connect(&selection(), &SelectionModel::selectionChanged, this, &TimelineView::showSelection);
   connect(&selection(), &SelectionModel::rangeChanged, canvas_, &TimelineCanvas::setRange);
-  connect(canvas_, &AxisCanvas::rangePicked, this, [this](double begin, double end) {
-    selection().setRange(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
-  });
+  connect(canvas_, &TimelineCanvas::timePicked, &selection(), &SelectionModel::setRange);
   connect(canvas_, &AxisCanvas::clicked, this, [this](QPointF pixel) {
     int row = 0, slice = 0;
     if (canvas_->sliceAt(pixel, &row, &slice)) {
@@ -68,7 +68,7 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
       focusSelection();
     } else if (const int step = canvas_->stepAt(pixel); step >= 0) {
       const TimelineStep& s = canvas_->model()->steps()[static_cast<std::size_t>(step)];
-      canvas_->showRange(static_cast<double>(s.begin), static_cast<double>(s.end));
+      canvas_->showTime(s.begin, s.end);
     } else {
       canvas_->fit();
     }
@@ -88,9 +88,8 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
           ->setEnabled(!store().readOnly());
     }
     if (selection().rangeEnd() > selection().rangeBegin()) {
-      menu.addAction(QStringLiteral("Zoom to the range\tR"), this, [this] {
-        canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd()));
-      });
+      menu.addAction(QStringLiteral("Zoom to the range\tR"), this,
+                     [this] { canvas_->showTime(selection().rangeBegin(), selection().rangeEnd()); });
       menu.addAction(QStringLiteral("Forget the range\tEsc"), this, [this] { selection().setRange(0, 0); });
     }
     menu.addAction(QStringLiteral("Show all\tSpace"), this, [this] { fitAll(); });
@@ -111,7 +110,9 @@ QString TimelineView::headerText() const {
                         : steps == 1      ? QStringLiteral("1 step")
                                           : QStringLiteral("%1 steps").arg(format::count(steps));
   QString text = QStringLiteral("%1 · %2 spans").arg(shown, format::count(model->sliceCount()));
-  if (model->waiting() > 0) text += QStringLiteral(" · %1 waiting").arg(format::time(model->waiting()));
+  if (const auto& cuts = model->axis().cuts(); !cuts.empty())
+    text += (cuts.size() == 1 ? QStringLiteral(" · %1 stop of %2 cut out") : QStringLiteral(" · %1 stops of %2 cut out"))
+                .arg(format::count(static_cast<std::int64_t>(cuts.size())), format::time(model->axis().cutOut()));
   if (const snapshot::DeviceWork& device = model->steps().back().device; !device.rung().empty())
     text += QStringLiteral(" · device by %1").arg(format::visible(device.rung()));
   if (model->ranks() > 1) text += QStringLiteral(" · %1 ranks").arg(format::count(model->ranks()));
@@ -142,11 +143,15 @@ void TimelineView::rebuild() {
   const std::vector<StepPtr> all = ChosenStep::of(store()).steps();
   const StepPlans& plans = StepPlans::of(store());
   const RankTimes& ranks = RankTimes::of(store().project());
+  std::unordered_set<std::int64_t> stopped;
+  for (const snapshot::Alert& alert : store().alerts())
+    if (alert.code() == "stopped") stopped.insert(alert.step());
   std::vector<RanStep> steps;
   for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), 64); i < all.size(); ++i) {
     PlanOfStep under = plans.planOf(all[i]->step());
     if (!under.plan && plans.underPresent(*all[i])) under = {store().plan(), store().graph()};
-    steps.push_back({all[i], std::move(under.plan), std::move(under.graph), ranks.ofStep(all[i]->step())});
+    steps.push_back({all[i], std::move(under.plan), std::move(under.graph), ranks.ofStep(all[i]->step()),
+                     stopped.contains(all[i]->step())});
   }
   pool_.start([this, request, steps, plan = store().plan()] {
     auto model = TimelineModel::make(steps, plan);
@@ -216,7 +221,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_M && event->modifiers() == Qt::NoModifier) {
     mark();
   } else if (event->key() == Qt::Key_R && event->modifiers() == Qt::NoModifier && ranged) {
-    canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd()));
+    canvas_->showTime(selection().rangeBegin(), selection().rangeEnd());
   } else if (event->key() == Qt::Key_Escape && ranged) {
     selection().setRange(0, 0);
   } else {
