@@ -129,6 +129,23 @@ storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::in
   return record ? std::make_shared<const snapshot::StepRecord>(std::move(*record)) : StepPtr();
 }
 
+std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<std::int64_t>& steps,
+                                     std::map<std::int64_t, PlanOfStep>& plans) {
+  std::vector<StepPtr> out;
+  const auto run = storage::newestRun(project);
+  if (!run) return out;
+  RecordedPlans recorded(project, *run);
+  for (const std::int64_t step : steps) {
+    auto record = storage::readRecordedStep(project, *run, step, kBatchBytes);
+    if (!record || !*record) continue;
+    if ((*record)->spans_size() > 0)
+      if (const auto row = storage::readStep(project, *run, step); row && *row && (*row)->plan)
+        plans[step] = recorded.of(*(*row)->plan);
+    out.push_back(std::make_shared<const snapshot::StepRecord>(std::move(**record)));
+  }
+  return out;
+}
+
 void readSteps(const storage::Project& project, std::int64_t run, const PlanOfStep& newest, StepSeries& series,
                std::vector<StepPtr>& records, std::map<std::int64_t, PlanOfStep>& plans,
                std::map<std::int64_t, StepRanksPtr>& ranks) {

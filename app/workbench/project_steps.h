@@ -26,4 +26,9 @@ void readSteps(const storage::Project& project, std::int64_t run, const PlanOfSt
 storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::int64_t run, std::int64_t step,
                                         PlanOfStep& under, StepRanksPtr& ranks);
 
+// Several of them, of the newest run, each as readStepRecord() gives it; `plans`: what those with times ran under. A step
+// that is not there, or cannot be read, is left out.
+std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<std::int64_t>& steps,
+                                     std::map<std::int64_t, PlanOfStep>& plans);
+
 }  // namespace stepscope

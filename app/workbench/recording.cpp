@@ -13,7 +13,8 @@
 
 namespace stepscope {
 
-Recording::Recording(SnapshotStore& store, QObject* parent) : QObject(parent), store_(store), queries_(store, threads_) {
+Recording::Recording(SnapshotStore& store, QObject* parent)
+    : QObject(parent), store_(store), queries_(store, threads_), earlier_(store, threads_) {
   connect(&threads_, &ProjectThreads::outOfMemory, this,
           [this] { emit failed(QStringLiteral("The system gave no more memory; expected enough for the project")); });
   connect(&queries_, &ProjectQueries::failed, this, &Recording::failed);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "app/workbench/earlier_steps.h"
 #include "app/workbench/project_queries.h"
 #include "app/workbench/project_threads.h"
 #include "app/workbench/waiting_steps.h"
@@ -82,6 +83,7 @@ class Recording : public QObject {
   SnapshotStore& store_;
   ProjectThreads threads_;
   ProjectQueries queries_;
+  EarlierSteps earlier_;
   std::unique_ptr<ScratchFolder> copies_;  // of projects that cannot be read where they lie; of the reading thread
   QTimer timer_;
   std::shared_ptr<WaitingSteps> waiting_;  // the newest job, while it is one of steps

@@ -417,6 +417,29 @@ void emulated() {
   save(w, *w, QStringLiteral("emulated-arrow"));
 }
 
+// Steps that were walked by hand, with the stops of their timeline.
+void stops() {
+  if (!wants(QStringLiteral("stops"))) return;
+  WindowDriver w(screen);
+  check(w.openBuilt(bundledModels()[0]), "stops", w);
+  const auto look = [&w](int ms) {
+    QElapsedTimer timer;
+    timer.start();
+    w.loop().wait([&timer, ms] { return timer.elapsed() > ms; }, 2 * ms);
+  };
+  for (const int places : {0, 2, 5}) {
+    for (int place = 1; place <= places; ++place) {
+      w.loop().act([&] { w->session().runTo(5 * place); });
+      check(w.settled(), "stops", w);
+      look(150 * place);
+    }
+    w.loop().act([&] { w->session().train(1); });
+    check(w.settled(), "stops", w);
+  }
+  w.loop().act([&] { w->applyLayout(QStringLiteral("Profile")); });
+  save(w, *w, QStringLiteral("stops"));
+}
+
 // What is written of graph and memory map: the whole graph, the map as it is on the screen.
 void exported(WindowDriver& w) {
   if (!wants(QStringLiteral("exported"))) return;
@@ -472,6 +495,7 @@ int main(int argc, char** argv) {
     trials();
     recorded();
     emulated();
+    stops();
     streams();
     if (scaled && wanted.isEmpty()) continue;
     readme();

@@ -2,12 +2,14 @@
 // After a rewind, and after a step that was given up: what stands in the window is of the place where it is, or is gone.
 #include <QRegularExpression>
 #include <QTest>
+#include <algorithm>
 
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/batch/picture_grid.h"
 #include "views/common/tokens.h"
+#include "views/timeline/timeline_view.h"
 
 using namespace stepscope;
 
@@ -18,6 +20,45 @@ class RewoundTest : public QObject {
   void initTestCase() {
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  // The window keeps the times of the last 64 steps. A rewind behind them finds those of the steps that stand in the
+  // project.
+  void afterARewindTheTimesOfTheStepsThatStandAreShown() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(90); });
+    QVERIFY(w.settled());
+    QVERIFY(w.recorded());
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Profile")); });
+    const auto before = w->store().steps()[5];
+    QVERIFY2(before->step() == 5 && before->spans_size() == 0, "the window has let go of its times");
+    w.loop().act([&] { w->session().rewind(12); });
+    QVERIFY(w.settled());
+    const auto& steps = w->store().steps();
+    const auto allHaveTimes = [&steps] {
+      return steps.size() == 12 && std::ranges::all_of(steps, [](const StepPtr& s) { return s->spans_size() > 0; });
+    };
+    QVERIFY(w.loop().wait(allHaveTimes, 10'000));
+    QVERIFY(!w->store().readingSteps());
+    QCOMPARE(steps[5]->step(), 5);
+    QCOMPARE(steps[5]->begin_ns(), before->begin_ns());
+    QCOMPARE(steps[5]->loss(), before->loss());
+    auto* timeline = static_cast<TimelineView*>(w.view(QStringLiteral("timeline")));
+    QVERIFY(w.loop().wait([timeline] { return timeline->canvas().model()->steps().size() == 12; }, 10'000));
+    for (const QString& id : {QStringLiteral("timeline"), QStringLiteral("flame"), QStringLiteral("hot_ops")}) {
+      View* view = w.view(id);
+      QVERIFY2(w.loop().wait([view] { return view->emptyText().isEmpty(); }, 10'000), qPrintable(view->emptyText()));
+    }
+    QCOMPARE(timeline->canvas().model()->others(), 0);  // they ran under the plan that is shown
+    QCOMPARE(w->store().timing(0).step, 11);
+    w.picture(QStringLiteral("rewound-profile"));
+
+    // The line goes on: new steps beside those of the file.
+    w.loop().act([&] { w->session().train(2); });
+    QVERIFY(w.settled());
+    QVERIFY(w.loop().wait([timeline] { return timeline->canvas().model()->steps().size() == 14; }, 10'000));
+    QCOMPARE(timeline->canvas().model()->steps().back().step, 13);
   }
 
   // The panes show the values of the step that a rewind came to, or say that there are none.

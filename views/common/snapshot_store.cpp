@@ -4,6 +4,7 @@
 #include <QDateTime>
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "views/common/chosen_step.h"
 #include "views/common/counted_steps.h"
@@ -250,6 +251,27 @@ void SnapshotStore::takeBackFrom(std::int64_t step) {
   emit stepsChanged();
   emit positionChanged();
   emit comparisonChanged();
+  emit stepsTakenBack();
+}
+
+void SnapshotStore::restoreSteps(const std::vector<StepPtr>& records) {
+  for (const StepPtr& record : records) {
+    if (!std::binary_search(series_.step().begin(), series_.step().end(), record->step())) continue;
+    const auto place = std::lower_bound(steps_.begin(), steps_.end(), record->step(),
+                                        [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
+    if (place == steps_.end() || (*place)->step() != record->step())
+      steps_.insert(place, record);
+    else if ((*place)->spans_size() == 0)
+      *place = record;
+    else
+      continue;
+    if (steps_.back() == record && StepPlans::of(*this).underPresent(*record)) takeSpans(record->spans(), record->step());
+  }
+  stepsTold_.request();
+}
+
+void SnapshotStore::setReadingSteps(bool reading) {
+  if (std::exchange(readingSteps_, reading) != reading) stepsTold_.request();
 }
 
 void SnapshotStore::addAlert(const snapshot::Alert& alert) {

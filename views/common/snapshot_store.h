@@ -82,6 +82,7 @@ class SnapshotStore : public QObject {
   // Records, ascending: the last 1,024 at least, and some older ones that recorded statistics or a batch; with spans the
   // last 64. The file has the others.
   const std::vector<StepPtr>& steps() const { return steps_; }
+  bool readingSteps() const { return readingSteps_; }      // some of them are on their way from the file
   const StepSeries& series() const { return series_; }     // of all steps
   const std::deque<LogLine>& log() const { return log_; }  // the newest 100,000
   std::int64_t logDropped() const { return logDropped_; }
@@ -118,6 +119,9 @@ class SnapshotStore : public QObject {
   void addStep(StepPtr step);
   void setSteps(StepSeries series, std::vector<StepPtr> records);  // of a recorded run: both ascending
   void takeBackFrom(std::int64_t step);  // a rewind forgets these steps, and everything that was computed in them
+  // Records of steps that stand, read from the file: where there is none, or one without times. Others are left out.
+  void restoreSteps(const std::vector<StepPtr>& records);
+  void setReadingSteps(bool reading);
   void addAlert(const snapshot::Alert& alert);
   void clearAlerts();
   void addLog(LogLine line);
@@ -142,6 +146,7 @@ class SnapshotStore : public QObject {
   void alertsChanged();
   void breakpointsChanged();
   void stepsChanged();  // at most 30 times a second
+  void stepsTakenBack();
   void logChanged();
   void positionChanged();  // position() or timings are new
   void determinismChanged();
@@ -187,6 +192,7 @@ class SnapshotStore : public QObject {
   QString workerText_;
   bool readOnly_ = false;
   bool building_ = false;
+  bool readingSteps_ = false;
 
   void thinOut();
   void takeSpans(const google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>& spans, std::int64_t step);

@@ -75,6 +75,11 @@ void StepPlans::set(std::map<std::int64_t, PlanOfStep> plans) {
   for (auto& [number, plan] : plans) steps_[number] = {.under = known(std::move(plan))};
 }
 
+void StepPlans::restore(std::map<std::int64_t, PlanOfStep> plans) {
+  for (auto& [number, plan] : plans)
+    if (!steps_.contains(number)) steps_[number] = {.under = known(std::move(plan))};
+}
+
 void StepPlans::setChosen(std::int64_t step, PlanOfStep plan) { chosen_ = {step, known(std::move(plan))}; }
 
 PlanOfStep StepPlans::known(PlanOfStep plan) const {

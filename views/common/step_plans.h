@@ -36,6 +36,7 @@ class StepPlans : public QObject {
   void another() { reading_ = true; }
   // Of a project: all that it has; the one of a step that was read by itself.
   void set(std::map<std::int64_t, PlanOfStep> plans);
+  void restore(std::map<std::int64_t, PlanOfStep> plans);  // of some: those that are known stay
   void setChosen(std::int64_t step, PlanOfStep plan);
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "views/common/chosen_step.h"
+#include "views/common/empty_text.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -79,7 +80,7 @@ QString FlameView::emptyText() const {
     return QStringLiteral("The recorded steps ran under another plan. Run a training step (F8) of this one.");
   return selection().rangeEnd() > selection().rangeBegin()
              ? QStringLiteral("No instruction ran in the picked range. Pick another one in the timeline.")
-             : QStringLiteral("Nothing recorded yet. Run a training step; its time appears here by module.");
+             : noTimesText(store(), QStringLiteral("its time appears here by module"));
 }
 
 void FlameView::rebuild() {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "views/common/chosen_step.h"
+#include "views/common/empty_text.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/pytorch_times.h"
@@ -111,7 +112,7 @@ QString HotOpsView::emptyText() const {
     return countedSteps(steps, kSteps, 0, 0, &StepPlans::of(store())).steps.empty()
                ? QStringLiteral("The recorded steps ran under another plan.\nRun a training step (F8) of this one.")
                : QString();
-  return QStringLiteral("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
+  return noTimesText(store(), QStringLiteral("the time of its operators appears here"));
 }
 
 QString HotOpsView::headerText() const {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "views/common/chosen_step.h"
+#include "views/common/empty_text.h"
 #include "views/common/format.h"
 #include "views/common/rank_times.h"
 #include "views/common/step_plans.h"
@@ -130,12 +131,7 @@ QString TimelineView::emptyText() const {
   if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; }) ||
       RankTimes::of(store().project()).hasSteps())
     return {};
-  return store().steps().empty()
-             ? QStringLiteral(
-                   "Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
-             : QStringLiteral(
-                   "No step in memory has times of its instructions: the newest steps have, where they were recorded. "
-                   "Choose an older step above, or run one with recording on.");
+  return noTimesText(store(), QStringLiteral("its instructions appear here over time"));
 }
 
 void TimelineView::rebuild() {

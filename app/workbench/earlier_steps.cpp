@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/earlier_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "app/workbench/project_steps.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kMost = 64;  // as many as the store keeps with spans
+
+bool hasTimes(const SnapshotStore& store, std::int64_t step) {
+  const auto& all = store.steps();
+  const auto at =
+      std::lower_bound(all.begin(), all.end(), step, [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
+  return at != all.end() && (*at)->step() == step && (*at)->spans_size() > 0;
+}
+
+}  // namespace
+
+EarlierSteps::EarlierSteps(SnapshotStore& store, ProjectThreads& threads) : store_(store), threads_(threads) {
+  connect(&store_, &SnapshotStore::stepsTakenBack, this, &EarlierSteps::read);
+  connect(&store_, &SnapshotStore::modelChanged, this, &EarlierSteps::forget);
+}
+
+void EarlierSteps::forget() {
+  ++*asked_;
+  store_.setReadingSteps(false);
+}
+
+void EarlierSteps::read() {
+  forget();
+  if (store_.readOnly()) return;
+  const auto& stand = store_.series().step();
+  std::vector<std::int64_t> wanted(stand.end() - static_cast<std::ptrdiff_t>(std::min(kMost, stand.size())), stand.end());
+  std::erase_if(wanted, [this](std::int64_t step) { return hasTimes(store_, step); });
+  if (wanted.empty()) return;
+  store_.setReadingSteps(true);
+  threads_.read([this, wanted, number = asked_->load(), newest = asked_](const QString& path) {
+    std::vector<StepPtr> found;
+    std::map<std::int64_t, PlanOfStep> plans;
+    if (number == *newest && !path.isEmpty())
+      if (const auto project = storage::Project::openReadOnly(path.toStdString()))
+        found = readStepRecords(*project, wanted, plans);
+    threads_.back([this, number, found = std::move(found), plans = std::move(plans)] {
+      if (number != *asked_) return;
+      StepPlans::of(store_).restore(plans);
+      store_.setReadingSteps(false);
+      store_.restoreSteps(found);
+    });
+  });
+}
+
+}  // namespace stepscope
