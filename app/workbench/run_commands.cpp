@@ -11,6 +11,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/questions.h"
 #include "app/workbench/recording.h"
+#include "app/workbench/rewind_dialog.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "views/common/format.h"
@@ -80,11 +81,11 @@ void RunCommands::connectRuns() {
               1'000'000, [this](int n) { session_.train(n); });
   });
   on("rewind", [this] {
-    const int step = static_cast<int>(std::min<std::int64_t>(parts_.store.position().step(), 1'000'000'000));
-    askNumber(&parts_.window, QStringLiteral("Rewind"),
-              QStringLiteral("Go back to the state before step. Steps from there on are taken back;\n"
-                             "the project keeps what was recorded of them."),
-              std::max(0, step - 1), step, [this](int n) { session_.rewind(n); });
+    session_.askRewindWays([this](const RewindWays& ways) {
+      auto* dialog = new RewindDialog(ways, parts_.recording.recording(), &parts_.window);
+      connect(dialog, &RewindDialog::wanted, this, [this](qint64 step) { session_.rewind(step); });
+      dialog->open();
+    });
   });
   on("new_run", [this] {
     emit beginningAgain();

@@ -81,6 +81,12 @@ std::optional<KeptStates::State> KeptStates::exactly(std::int64_t step) const {
   return found && found->step == step ? found : std::nullopt;
 }
 
+std::vector<std::int64_t> KeptStates::steps() const {
+  std::vector<std::int64_t> steps;
+  for (const State& s : states_) steps.push_back(s.step);
+  return steps;
+}
+
 void KeptStates::dropAfter(std::int64_t step) {
   std::erase_if(states_, [this, step](const State& s) {
     if (s.step > step) place_->remove(s.path);

@@ -58,7 +58,8 @@ class KeptStates {
   // The newest state at or before the step.
   std::optional<State> newest(std::int64_t step) const;
   std::optional<State> exactly(std::int64_t step) const;
-  void dropAfter(std::int64_t step);  // a rewind forgets what came later
+  std::vector<std::int64_t> steps() const;  // of the states that are kept, ascending
+  void dropAfter(std::int64_t step);        // a rewind forgets what came later
   void clear() { dropAfter(-1); }
 
  private:

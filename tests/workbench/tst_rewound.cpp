@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // After a rewind, and after a step that was given up: what stands in the window is of the place where it is, or is gone.
+#include <QPushButton>
 #include <QRegularExpression>
+#include <QSpinBox>
 #include <QTest>
 #include <algorithm>
 
+#include "app/workbench/rewind_dialog.h"
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
@@ -128,6 +131,86 @@ class RewoundTest : public QObject {
     QVERIFY(w.select(Selection::ofValue(loss)));
     QCOMPARE(w.shownTensor()->step(), 3);
     QVERIFY(!w.shownTensor()->data().empty());
+    QVERIFY_LOOP(w);
+  }
+
+  // What a rewind costs: the nearest state before the step, and the steps from there.
+  void theWayBackBeginsWithTheNearestState() {
+    RewindWays ways;
+    ways.first = 5;
+    ways.last = 100;
+    ways.loaded = {20, 60};
+    ways.remembered = {70, 90};
+    ways.stepNs = 1e6;
+    ways.buildNs = 3e9;
+    const auto is = [&ways](std::int64_t step, std::int64_t from, std::int64_t repeated, bool anew, double ns) {
+      const RewindWay way = ways.to(step);
+      return way.from == from && way.repeated == repeated && way.anew == anew && way.ns == ns;
+    };
+    QVERIFY(is(95, 60, 35, false, 35e6));
+    QVERIFY(is(60, 60, 0, false, 0));
+    QVERIFY2(is(70, 70, 0, false, 0), "the worker itself remembers it");
+    QVERIFY2(is(12, 5, 7, true, 3.007e9), "no state before it: a build, and the steps from the first one");
+    QVERIFY2(is(5, 5, 0, true, 3e9), "the first one");
+    ways.stepNs = 0;
+    QVERIFY2(is(95, 60, 35, false, 0), "nothing was measured");
+  }
+
+  // Before it rewinds, the dialog says where it can go, how, and what becomes of the steps after that.
+  void theRewindSaysWhatItDoes() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(40); });
+    QVERIFY(w.settled());
+    const auto open = [&]() -> RewindDialog* {
+      w.loop().act([&] { w->actions()[QStringLiteral("rewind")]->trigger(); });
+      RewindDialog* dialog = nullptr;
+      w.loop().wait([&] { return (dialog = w->findChild<RewindDialog*>()) != nullptr; });
+      return dialog;
+    };
+    RewindDialog* dialog = open();
+    QVERIFY(dialog);
+    auto* step = dialog->findChild<QSpinBox*>(QStringLiteral("rewind_step"));
+    const auto* way = dialog->findChild<QLabel*>(QStringLiteral("rewind_way"));
+    const auto* later = dialog->findChild<QLabel*>(QStringLiteral("rewind_later"));
+    auto* go = dialog->findChild<QPushButton*>(QStringLiteral("rewind_go"));
+    QVERIFY2(way->text().contains(QStringLiteral("0 to 40")), qPrintable(way->text()));
+    w.loop().act([&] { step->setValue(30); });
+    const QRegularExpression text(
+        QStringLiteral("kept state is that of step (\\d+); from there (\\d+) steps run again, about \\d"));
+    const auto found = text.match(way->text());
+    QVERIFY2(found.hasMatch(), qPrintable(way->text()));
+    QCOMPARE(found.captured(1).toInt() + found.captured(2).toInt(), 30);
+    QVERIFY2(later->text().startsWith(QStringLiteral("10 steps, 30 to 39, are taken back")), qPrintable(later->text()));
+    if (const QString folder = qEnvironmentVariable("STEPSCOPE_PICTURES"); !folder.isEmpty())
+      dialog->grab().save(folder + QStringLiteral("/rewind-dialog.png"));
+    // A step beyond the run is not another one.
+    w.loop().act([&] {
+      step->selectAll();
+      QTest::keyClicks(step, QStringLiteral("250"));
+    });
+    QVERIFY2(way->text().startsWith(QStringLiteral("Not step 250. Steps 0 to 40")), qPrintable(way->text()));
+    QVERIFY(!go->isEnabled());
+    if (const QString folder = qEnvironmentVariable("STEPSCOPE_PICTURES"); !folder.isEmpty())
+      dialog->grab().save(folder + QStringLiteral("/rewind-dialog-beyond.png"));
+    w.loop().act([&] { QTest::keyClick(step, Qt::Key_Return); });
+    QVERIFY(dialog->isVisible());
+    QCOMPARE(w->store().position().step(), 40);
+    w.loop().act([&] {
+      step->selectAll();
+      QTest::keyClicks(step, QStringLiteral("30"));
+      QTest::keyClick(step, Qt::Key_Return);
+    });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 30; }) && w.settled());
+    QCOMPARE(w->store().steps().back()->step(), 29);
+    // The state that it stands at is kept.
+    dialog = open();
+    QVERIFY(dialog);
+    step = dialog->findChild<QSpinBox*>(QStringLiteral("rewind_step"));
+    way = dialog->findChild<QLabel*>(QStringLiteral("rewind_way"));
+    w.loop().act([&] { step->setValue(30); });
+    QVERIFY2(way->text().contains(QStringLiteral("Its state is kept")), qPrintable(way->text()));
+    w.loop().act([&] { dialog->reject(); });
     QVERIFY_LOOP(w);
   }
 

@@ -73,6 +73,7 @@ class ModelSession : public QObject {
   void abandon() { stepper_.abandon(); }
   void rewind(std::int64_t step) { rewind_.rewindThen(step, {}); }
   void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
+  void askRewindWays(const std::function<void(const RewindWays&)>& then) { rewind_.askWays(then); }
   void takeUp(std::int64_t step, const QString& path) { rewind_.takeUp(step, path); }
   void train(std::int64_t steps) { trainer_.train(steps); }
   void letRun() { trainer_.letRun(); }

@@ -82,10 +82,11 @@ void SessionModel::build(const snapshot::Configure& configuration) {
 }
 
 void SessionModel::wasBuilt() {
-  built_ = true;
+  const bool first = !std::exchange(built_, true);
   const std::string startState = startStateOf(configuration_);
   const bool otherState = startState != startStateOf(std::exchange(shownWith_, configuration_)) && !startState.empty();
   if (otherState && !parts_.recovery.comingBack()) beginsAnew();
+  if (first || otherState) firstStep_ = store_.position().step();
   // A step that was paused under the plan before was thrown away with it.
   selection_.setCurrentInstruction(store_.position().in_step() ? store_.position().instruction() : -1);
   store_.setBuilding(false);

@@ -15,6 +15,7 @@ class SessionModel : public SessionPart {
 
   const QString& path() const { return path_; }
   bool built() const { return built_; }
+  std::int64_t firstStep() const { return firstStep_; }  // that a worker of its own begins the run with
   const snapshot::Configure& configuration() const { return configuration_; }
 
   // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is
@@ -102,6 +103,7 @@ class SessionModel : public SessionPart {
   snapshot::Configure configuration_;
   snapshot::Configure shownWith_;                // of the plan that is shown
   std::optional<snapshot::Configure> diedWith_;  // of the build that its worker died of
+  std::int64_t firstStep_ = 0;
   bool built_ = false;
   bool building_ = false;
   bool workerHasPlan_ = false;  // when it was last asked

@@ -25,12 +25,13 @@ class SessionRecovery : public SessionPart {
   void comeBack();                                                       // to where the worker was that died
   void workerDied(const QString& reason);
   BuildTrace& trace() { return trace_; }
+  const BuildTrace& trace() const { return trace_; }
+  double stepNs() const;  // of the steps that are shown, at full speed; 0: none is
   void leave() { returnTo_.reset(); }
 
  private:
   void tellOfBuildDeath(const QString& reason, const OptionSettings& sent, const OptionSettings& waiting);
   void startAgain(bool build);
-  double stepNs() const;  // of the steps that are shown, at full speed; 0: none is
 
   BuildTrace trace_;
   std::optional<snapshot::Position> returnTo_;

@@ -44,6 +44,26 @@ void SessionRewind::rewindThen(std::int64_t step, Then then, int instruction) {
   });
 }
 
+void SessionRewind::askWays(const std::function<void(const RewindWays&)>& then) {
+  if (link_.refuse()) return;
+  snapshot::Request state;
+  state.mutable_state();
+  link_.ask(std::move(state), QStringLiteral("reading the state"), [this, then](const Delivery& d) {
+    if (!d.response->has_state() || link_.busy() || !parts_.model.built()) return;
+    const auto& ring = d.response->state().ring();
+    RewindWays ways;
+    ways.first = std::min(parts_.model.firstStep(), store_.position().step());
+    ways.last = store_.position().step();
+    ways.inStep = store_.position().in_step();
+    ways.loaded = parts_.trainer.ring().steps();
+    ways.remembered.assign(ring.begin(), ring.end());
+    ways.stepNs = parts_.recovery.stepNs();
+    for (const snapshot::PhaseSpan& phase : store_.phases())
+      if (phase.depth() == 0) ways.buildNs += static_cast<double>(phase.ns());
+    then(ways);
+  });
+}
+
 void SessionRewind::repeatTo(const snapshot::Position& goal, Then there) {
   const std::int64_t step = goal.step();
   const auto kept = parts_.trainer.ring().newest(step);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/workbench/session/rewind_ways.h"
 #include "app/workbench/session/session_link.h"
 #include "app/workbench/state_ring.h"
 
@@ -20,6 +21,8 @@ class SessionRewind : public SessionPart {
   // Where there is none, a new worker runs them from the beginning, and the instructions of the step before `instruction`,
   // without `then`.
   void rewindThen(std::int64_t step, Then then, int instruction = 0);
+  // Where rewindThen() can go, as soon as the worker has said what it remembers itself; never where it is busy.
+  void askWays(const std::function<void(const RewindWays&)>& then);
   // In this step or an earlier one, behind the instruction that is selected; -1: before the step.
   void goTo(std::int64_t step, int instruction);
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
