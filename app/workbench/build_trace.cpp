@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "engine/snapshot/build_phases.h"
 #include "views/common/format.h"
+#include "views/common/names.h"
 
 namespace stepscope {
 namespace {
@@ -31,6 +33,15 @@ void BuildTrace::clear() {
   open_.clear();
   graphs_.clear();
 }
+
+QString BuildTrace::text() const {
+  if (!running()) return {};
+  const QString inside = passName().isEmpty() ? QString() : QStringLiteral(", ") + names::buildPhase(passName());
+  const QString what = names::buildPhase(phaseName()) + inside;
+  return place() == 0 ? what : QStringLiteral("stage %1 of %2: %3").arg(place()).arg(kBuildPhases.size()).arg(what);
+}
+
+int BuildTrace::place() const { return placeOfPhase(phaseName().toStdString()); }
 
 QString BuildTrace::phaseName() const { return open_.empty() ? QString() : open_.front().name; }
 QString BuildTrace::passName() const { return open_.size() < 2 ? QString() : open_.back().name; }

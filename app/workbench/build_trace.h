@@ -17,6 +17,9 @@ class BuildTrace {
   void clear();                                 // the build is done, or its worker is another one
 
   bool running() const { return !open_.empty(); }
+  // "stage 8 of 14: making the gradient", with the pass that runs in it; empty where none runs.
+  QString text() const;
+  int place() const;          // of the phase in kBuildPhases, 1 for the first; 0: none runs, or it is not known
   QString phaseName() const;  // empty where none runs
   QString passName() const;   // the innermost; empty between passes
   bool passCanBeOff() const;  // it has an option of its own, pass.NAME

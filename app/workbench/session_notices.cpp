@@ -10,6 +10,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
+#include "engine/snapshot/build_phases.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -195,7 +196,10 @@ void SessionNotices::tellLongWork() {
         QStringLiteral("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0,
         0, QStringLiteral("Restart worker"), [this] { session_.restart(); });
   } else if (client.busyForLong()) {
-    parts_.notice.showProgress(client.activity(), 0, 0, QStringLiteral("Cancel"), [this] { session_.pause(); });
+    const BuildTrace& build = session_.buildTrace();
+    const int place = build.place();
+    parts_.notice.showProgress(client.activity(build.text()), std::max(0, place - 1), place > 0 ? kBuildPhases.size() : 0,
+                               QStringLiteral("Cancel"), [this] { session_.pause(); });
   } else {
     parts_.notice.clearProgress();
   }

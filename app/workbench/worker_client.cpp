@@ -160,11 +160,12 @@ const WorkerClient::Pending* WorkerClient::shown() const {
 
 bool WorkerClient::busyForLong() const { return shown() && shown()->since.elapsed() >= kLongMs; }
 
-QString WorkerClient::activity() const {
+QString WorkerClient::activity(const QString& at) const {
   const Pending* pending = shown();
   if (!pending) return {};
+  const QString what = at.isEmpty() ? pending->what : QStringLiteral("%1, %2").arg(pending->what, at);
   const qint64 ms = pending->since.elapsed();
-  return ms < kLongMs ? pending->what : QStringLiteral("%1, %2 s").arg(pending->what).arg(ms / 1000);
+  return ms < kLongMs ? what : QStringLiteral("%1, %2 s").arg(what).arg(ms / 1000);
 }
 
 void WorkerClient::takeIn() {

@@ -47,8 +47,8 @@ class WorkerClient : public QObject {
   void cancel(quint64 id);
   void cancelAll();
   bool busy() const;
-  // What runs and since when; empty when idle.
-  QString activity() const;
+  // What runs, how far it is where that is known, and since when; empty when idle.
+  QString activity(const QString& at = {}) const;
   bool busyForLong() const;  // longer than a second
   int openRequests() const { return static_cast<int>(pending_.size()); }
 

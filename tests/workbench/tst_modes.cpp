@@ -152,9 +152,8 @@ class ModesTest : public QObject {
     std::string bits;
     QVERIFY_DONE(pausedInTheThirdStep(w, bits), w);
     bool measures = false;
-    QObject::connect(&w->session(), &ModelSession::progress, &w->session(), [&](const QString& text, qint64, qint64) {
-      measures |= text.contains(QStringLiteral("measure peak"));
-    });
+    QObject::connect(&w->session(), &ModelSession::stageBegan, &w->session(),
+                     [&](const QString& name) { measures |= name == u"measure peak"; });
     buildWith(w, {{"accumulate", "2"}, {"precision", "bf16"}, {"roofline", "on"}, {"cache.dir", "off"}});
     QVERIFY(w.loop().wait([&] { return measures; }));
     w.loop().act([&] { QTest::keyClick(&*w, Qt::Key_Escape); });
@@ -186,8 +185,8 @@ class ModesTest : public QObject {
     const auto cancel = [&] {
       if (!std::exchange(cancelled, true)) w->session().pause();
     };
-    QObject::connect(&w->session(), &ModelSession::progress, &w->session(), [&](const QString& text, qint64, qint64) {
-      if (text.endsWith(QStringLiteral(": ") + at)) cancel();
+    QObject::connect(&w->session(), &ModelSession::stageBegan, &w->session(), [&](const QString& name) {
+      if (name == at) cancel();
     });
     buildWith(w, {{"start-state", file.toStdString()}});
     if (at == u"built") QObject::connect(&w->store(), &SnapshotStore::phasesChanged, &w->session(), cancel);

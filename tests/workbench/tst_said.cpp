@@ -5,11 +5,13 @@
 
 #include <QLabel>
 #include <QPlainTextEdit>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
 #include <set>
 
+#include "engine/snapshot/build_phases.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
@@ -45,6 +47,44 @@ class SaidTest : public QObject {
     kill(worker, SIGCONT);
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
     for (View* view : {instructions, memory}) QCOMPARE(view->shownEmptyText(), QString());
+  }
+
+  // Where a build is, once: its stage among all of them stands in the notice, and beside it no other text counts its
+  // seconds.
+  void aBuildSaysItsStage() {
+    WindowDriver w({1600, 1000});
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const pid_t worker = childProcesses().front();
+    QStringList began;
+    const auto hold = QObject::connect(&w->session(), &ModelSession::stageBegan, &w->session(), [&](const QString& name) {
+      began << name;
+      if (name == u"gradient") kill(worker, SIGSTOP);
+    });
+    w.loop().act([dialog] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return !w->notice().text().isEmpty(); }));
+    const BuildTrace& trace = w->session().buildTrace();
+    QVERIFY(trace.running() && trace.place() >= 8);
+    const QString stage =
+        QStringLiteral("building, stage %1 of 14: %2").arg(trace.place()).arg(names::buildPhase(trace.phaseName()));
+    QVERIFY2(w->notice().text().startsWith(stage), qPrintable(w->notice().text()));
+    const auto* bar = w->notice().findChild<QProgressBar*>();
+    QVERIFY(bar->maximum() > 0);
+    QCOMPARE(bar->value(), bar->maximum() * (trace.place() - 1) / 14);
+    const auto* work = w->findChild<QLabel*>(QStringLiteral("status_worker"));
+    QVERIFY(w.loop().wait([&] { return !work->text().contains(QStringLiteral("building")); }));
+    w.picture(QStringLiteral("building-stage"));
+    kill(worker, SIGCONT);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }) && w.settled());
+    QObject::disconnect(hold);
+    QVERIFY2(began.contains(QStringLiteral("bind")), "the last one too");
+    // Every phase of a build has its place, and words; there is none more.
+    std::vector<std::string> phases;
+    for (const auto& span : w->store().phases())
+      if (span.depth() == 0) phases.push_back(span.name());
+    QCOMPARE(phases, std::vector<std::string>(kBuildPhases.begin(), kBuildPhases.end()));
+    for (const std::string& name : phases)
+      QVERIFY2(names::buildPhase(QString::fromStdString(name)) != QString::fromStdString(name), name.c_str());
   }
 
   // The step, and of how many, while it goes; the loss follows.

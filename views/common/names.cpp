@@ -3,6 +3,7 @@
 
 #include <QStringList>
 #include <algorithm>
+#include <map>
 
 #include "views/common/format.h"
 
@@ -86,6 +87,29 @@ QString node(const GraphSnapshot& graph, int nodeId) {
 QString value(const GraphSnapshot& graph, int valueId) {
   const snapshot::Value* v = graph.value(valueId);
   return v && !v->name().empty() ? format::visible(v->name()) : QStringLiteral("value %1").arg(valueId);
+}
+
+QString buildPhase(const QString& name) {
+  static const std::map<QString, QString> kWords{
+      {QStringLiteral("load"), QStringLiteral("reading the file")},
+      {QStringLiteral("check"), QStringLiteral("checking the graph")},
+      {QStringLiteral("inline"), QStringLiteral("inlining functions")},
+      {QStringLiteral("infer"), QStringLiteral("inferring shapes")},
+      {QStringLiteral("attach loss"), QStringLiteral("attaching the loss")},
+      {QStringLiteral("inspect inputs"), QStringLiteral("inspecting the batch")},
+      {QStringLiteral("pre-grad passes"), QStringLiteral("passes before the gradient")},
+      {QStringLiteral("gradient"), QStringLiteral("making the gradient")},
+      {QStringLiteral("post-grad passes"), QStringLiteral("passes after the gradient")},
+      {QStringLiteral("optimizer"), QStringLiteral("adding the optimizer")},
+      {QStringLiteral("specialise"), QStringLiteral("setting the extents of the batch")},
+      {QStringLiteral("recompute"), QStringLiteral("choosing what is computed again")},
+      {QStringLiteral("plan"), QStringLiteral("planning order and memory")},
+      {QStringLiteral("bind"), QStringLiteral("making kernels, taking memory")},
+      {QStringLiteral("materialise"), QStringLiteral("filling weights")},
+      {QStringLiteral("measure peak"), QStringLiteral("measuring what the machine reaches")},
+  };
+  const auto found = kWords.find(name);
+  return found == kWords.end() ? format::visible(name) : found->second;
 }
 
 QString phase(snapshot::Phase phase) {

@@ -21,6 +21,9 @@ QString node(const GraphSnapshot& graph, int nodeId);
 QString value(const GraphSnapshot& graph, int valueId);
 // "Forward", "Backward", "Recompute", "Optimizer".
 QString phase(snapshot::Phase phase);
+// What a phase of a build does (engine/snapshot/build_phases.h), or what runs inside it: "making the gradient"; a name that
+// is not known here stands for itself, as those of passes do.
+QString buildPhase(const QString& name);
 // "parameter", "stash" …
 QString bufferClass(snapshot::BufferClass bufferClass);
 // "12 – 40", the first and the last instruction that use it; "unused" when none does.

@@ -27,7 +27,8 @@ ModelSession::ModelSession(SnapshotStore& store, SelectionModel& selection, QObj
     store.addLog({QStringLiteral("info"), line});
   });
   connect(&client(), &WorkerClient::stateChanged, this, [this, &store] {
-    store.setWorkerState(client().state(), client().activity());
+    // What takes longer stands in the notice, with its stage and a button to cancel it.
+    store.setWorkerState(client().state(), client().busyForLong() ? QString() : client().activity());
     if (client().state() == WorkerState::kUnresponsive) model_.workerUnresponsive();
   });
   // In a turn of its own: the start ends first. Also when a host is reached at the second attempt.

@@ -34,6 +34,7 @@ class ModelSession : public QObject {
   // Another machine, or this one: what is open is left, and the worker there is started.
   void connectTo(const RemoteHost& host);
   bool built() const { return model_.built(); }
+  const BuildTrace& buildTrace() const { return recovery_.trace(); }
   bool busy() const { return link_.busy(); }  // a request that moves the session runs
   bool running() const { return run_.on; }
   bool stepping() const { return stepper_.moving(); }  // a move by hand runs: others wait for their turn
@@ -72,8 +73,8 @@ class ModelSession : public QObject {
   void runTo(int instruction) { stepper_.runTo(instruction); }
   void abandon() { stepper_.abandon(); }
   void rewind(std::int64_t step) { rewind_.rewindThen(step, {}); }
-  void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
   void askRewindWays(const std::function<void(const RewindWays&)>& then) { rewind_.askWays(then); }
+  void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
   void takeUp(std::int64_t step, const QString& path) { rewind_.takeUp(step, path); }
   void train(std::int64_t steps) { trainer_.train(steps); }
   void letRun() { trainer_.letRun(); }
@@ -133,6 +134,7 @@ class ModelSession : public QObject {
   void buildDied(const stepscope::BuildDeath& death);  // instead of problem(): the worker died while it built
   void note(const QString& text);
   void progress(const QString& what, qint64 done, qint64 total);
+  void stageBegan(const QString& name);  // a phase of the build, or a pass in one, of which buildTrace() knows now
   void stepRecorded(const stepscope::StepPtr& step, bool walked);  // walked: not at full speed
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
   void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()

@@ -63,8 +63,7 @@ void SessionAnswers::absorb(const Delivery& d) {
     case R::kAlert: absorbAlert(r.alert()); break;
     case R::kPhase:
       parts_.recovery.trace().phase(r.phase());
-      if (r.phase().ns() == -1)
-        emit session_.progress(QStringLiteral("building: %1").arg(format::visible(r.phase().name())), 0, 0);
+      if (r.phase().ns() == -1) emit session_.stageBegan(QString::fromStdString(r.phase().name()));
       break;
     case R::kBreakpoints:  // of the worker; what is shown are those that are desired
     case R::kRecompute:    // belong to their questions, in the laboratory
