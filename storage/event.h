@@ -23,6 +23,7 @@ struct RunBegan {
   std::int64_t beganAt = 0;
 };
 struct RunNamed {
+  std::int64_t run = 0;  // 0: the one that is recorded
   std::string name;
 };
 struct RunEnded {

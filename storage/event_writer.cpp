@@ -194,7 +194,7 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
 }
 
 Status EventWriter::on(std::int64_t run, const RunNamed& event) {
-  return insert("UPDATE runs SET name = ? WHERE id = ?", event.name, run);
+  return insert("UPDATE runs SET name = ? WHERE id = ?", event.name, event.run > 0 ? event.run : run);
 }
 
 Status EventWriter::on(std::int64_t run, const PlanResumed& event) {

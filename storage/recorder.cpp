@@ -322,9 +322,9 @@ Status Recorder::forgetRun(std::int64_t run) {
   return impl_->flush();
 }
 
-void Recorder::nameRun(std::string name) {
+void Recorder::nameRun(std::string name, std::int64_t run) {
   const std::size_t bytes = name.size();
-  impl_->push(RunNamed{std::move(name)}, bytes);
+  impl_->push(RunNamed{run, std::move(name)}, bytes);
 }
 
 void Recorder::planResumed(std::string signature) {

@@ -82,7 +82,7 @@ class Recorder {
   void plan(snapshot::Plan plan);  // the plan that the following steps execute
   // They execute the newest plan of this signature again.
   void planResumed(std::string signature);
-  void nameRun(std::string name);                              // in place of the one it began with
+  void nameRun(std::string name, std::int64_t run = 0);  // in place of the one it began with; an earlier run's, above 0
   void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
   void trials(snapshot::TrialsReport report);                  // a session of them, for the table of that name
 

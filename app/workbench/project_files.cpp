@@ -8,6 +8,8 @@
 
 #include "storage/queries.h"
 #include "storage/retention.h"
+#include "storage/run_name.h"
+#include "storage/writer_lock.h"
 
 namespace stepscope {
 namespace {
@@ -54,6 +56,21 @@ storage::Result<bool> deleteFromFile(const std::string& path, std::int64_t run) 
   const auto newest = storage::newestRun(*project);
   if (const auto deleted = storage::deleteRun(*project, run); !deleted) return tl::make_unexpected(deleted.error());
   return newest && *newest == run;
+}
+
+storage::Status nameInFile(const std::string& path, std::int64_t run, const std::string& name) {
+  auto project = storage::Project::openForWriting(path);
+  if (!project) return tl::make_unexpected(project.error());
+  return storage::nameRun(*project, run, name);
+}
+
+QString whyNotWritable(const QString& path) {
+  const QFileInfo file(path), folder(file.absolutePath());
+  if (!file.isWritable()) return QStringLiteral("The file of this project may not be written");
+  if (!folder.isWritable()) return QStringLiteral("The folder of this project may not be written");
+  if (storage::WriterLock::isHeld(file.absoluteFilePath().toStdString()))
+    return QStringLiteral("Another window or program records into this project");
+  return {};
 }
 
 }  // namespace stepscope

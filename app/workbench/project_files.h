@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Project files as the window opens them for writing: one to record into, one to delete a run of. Both block: on the thread
-// that records.
+// Project files as the window opens them for writing: one to record into, one to delete or name a run of. Both block: on the
+// thread that records.
 #pragma once
 
 #include <QString>
@@ -23,5 +23,11 @@ StartedRecorder startRecorder(const QString& path);
 
 // Takes a run out of a project that nobody records. Whether it was the newest one.
 storage::Result<bool> deleteFromFile(const std::string& path, std::int64_t run);
+
+// Gives a run of a project that nobody records another name.
+storage::Status nameInFile(const std::string& path, std::int64_t run, const std::string& name);
+
+// Why the project cannot be written now; empty: it can be, as far as a look tells. Does not block.
+QString whyNotWritable(const QString& path);
 
 }  // namespace stepscope

@@ -58,6 +58,7 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
     core.recorder->beginRun(std::move(info));
     threads_.back([this, path = started.path, projectPath, refuge = started.refuge, why] {
       queries_.setProject(path);
+      store_.project().setWhyNotWritable({});
       if (refuge)
         emit elsewhere(
             path,
@@ -91,14 +92,6 @@ void Recording::build() {
     core.stagesLeft = graph ? std::max(0, stages - 1) : 0;
   });
   queries_.refreshStartupHistory();
-}
-
-void Recording::nameRun(const QString& name) {
-  if (!recording_) return;
-  threads_.post([name = name.toStdString()](Core& core) {
-    if (core.recorder) core.recorder->nameRun(name);
-  });
-  queries_.refreshRuns();
 }
 
 void Recording::planResumed(const QString& signature) {
@@ -190,16 +183,19 @@ void Recording::open(const QString& path, std::int64_t run) {
       threads_.back([this, text = facts.error().message] { emit failed(format::visible(text)); });
       return;
     }
-    threads_.back([this, path, readable, run, show, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
+    const QString why = facts->damaged ? QStringLiteral("The file is damaged: what is shown is a copy of what can be read")
+                                       : whyNotWritable(path);
+    threads_.back([this, path, readable, run, show, why, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
       if (show != shows_) return;  // something else was opened since
       emit opening();
       end(storage::RunStatus::kFinished);
       queries_.setRun(run);
       threads_.post([readable](Core& c) { c.path = readable; });
       // Not in the turn that emptied the views.
-      threads_.back([this, path, show, facts] {
+      threads_.back([this, path, show, why, facts] {
         if (show != shows_) return;
         queries_.setProject(path);
+        store_.project().setWhyNotWritable(why);
         stepscope::show(*facts, store_);
         emit opened(path);
         if (facts->damaged) emit damaged(facts->warnings);

@@ -34,7 +34,9 @@ class Recording : public QObject {
   // follows: the verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
   void phases();
   void build();
-  void nameRun(const QString& name);
+  // The run that is recorded, or one of the project that is shown, its file opened for writing meanwhile. Else failed()
+  // says why.
+  void nameRun(qint64 run, const QString& name);
   // The newest build, but an earlier plan of this signature runs again.
   void planResumed(const QString& signature);
   void determinism();

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is recorded besides builds and steps.
 #include "app/workbench/ledger_record.h"
+#include "app/workbench/project_files.h"
 #include "app/workbench/recording.h"
 #include "views/common/findings.h"
+#include "views/common/format.h"
 
 namespace stepscope {
+
+void Recording::nameRun(qint64 run, const QString& name) {
+  threads_.post([this, run, name = name.toStdString(), path = store_.project().projectPath().toStdString()](Core& core) {
+    if (core.recorder) return core.recorder->nameRun(name, run);
+    if (const auto named = nameInFile(path, run, name); !named)
+      threads_.back([this, run, why = format::visible(named.error().message)] {
+        emit failed(QStringLiteral("run %1 keeps its name: %2").arg(run).arg(why));
+      });
+  });
+  queries_.refreshRuns();
+}
 
 void Recording::alert(const snapshot::Alert& alert) {
   if (!recording_) return;

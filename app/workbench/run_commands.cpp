@@ -26,6 +26,7 @@ RunCommands::RunCommands(const WindowParts& parts) : parts_(parts), session_(par
   // A worker that dies while nothing is asked of it changes nothing else.
   connect(&parts_.store, &SnapshotStore::workerChanged, this, &RunCommands::update);
   connect(&parts_.store.findings().recomputeStudy(), &Study::changed, this, &RunCommands::update);
+  connect(&parts_.store.project(), &ProjectFacts::runsChanged, this, &RunCommands::update);
 }
 
 void RunCommands::connectSteps() {
@@ -98,12 +99,8 @@ void RunCommands::connectRuns() {
       parts_.status.note(QStringLiteral("A new run. Name it: Run, Name this run…; what is to differ: Options"));
     });
   });
-  on("name_run", [this] {
-    const auto& runs = parts_.store.project().runs();  // the newest is the one that is recorded
-    askText(&parts_.window, QStringLiteral("Name this run"), QStringLiteral("Name in the list of runs:"),
-            runs.empty() ? QString() : format::visible(runs.back().name), QStringLiteral("name_run_dialog"),
-            [this](const QString& name) { parts_.recording.nameRun(name); });
-  });
+  on("name_run", [this] { askForName(shownRun()); });
+  connect(&parts_.wishes, &Wishes::nameRun, this, &RunCommands::askForName);
   on("restart", [this] {
     parts_.notice.clear();
     session_.restart();
@@ -117,6 +114,22 @@ void RunCommands::connectRuns() {
     session_.determinism();
   });
   connect(&parts_.status, &StatusLine::workerClicked, &session_, &ModelSession::restart);
+}
+
+// The one that is shown of a recorded project; the newest is the one that is recorded.
+qint64 RunCommands::shownRun() const {
+  const auto& runs = parts_.store.project().runs();
+  const qint64 shown = parts_.store.readOnly() ? parts_.recording.queries().run() : 0;
+  return shown > 0 || runs.empty() ? shown : runs.back().id;
+}
+
+void RunCommands::askForName(qint64 run) {
+  const auto& runs = parts_.store.project().runs();
+  const auto entry = std::find_if(runs.begin(), runs.end(), [run](const RunEntry& r) { return r.id == run; });
+  if (entry == runs.end()) return;
+  askText(&parts_.window, QStringLiteral("Name run %1").arg(run), QStringLiteral("Name in the list of runs:"),
+          format::visible(entry->name), QStringLiteral("name_run_dialog"),
+          [this, run](const QString& name) { parts_.recording.nameRun(run, name); });
 }
 
 void RunCommands::update() {
@@ -137,7 +150,12 @@ void RunCommands::update() {
   enable("run_here", free && selected);
   enable("abandon", free && p.in_step());
   enable("rewind", free && p.step() > 0);
-  enable("name_run", session_.built() && parts_.recording.recording());
+  const ProjectFacts& project = parts_.store.project();
+  const bool recorded = parts_.store.readOnly() && !project.runs().empty();
+  const QString unwritable = recorded ? project.whyNotWritable() : QString();
+  enable("name_run", recorded ? unwritable.isEmpty() : session_.built() && parts_.recording.recording());
+  QAction* name = parts_.actions[QStringLiteral("name_run")];
+  name->setToolTip(unwritable.isEmpty() ? name->statusTip() : unwritable);
   enable("restart", !session_.modelPath().isEmpty());
   enable("configure", parts_.store.model() != nullptr && !session_.busy() && !parts_.store.readOnly());
   enable("determinism", parts_.store.plan() != nullptr);

@@ -24,6 +24,8 @@ class RunCommands : public QObject {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  qint64 shownRun() const;  // 0: the project has none
+  void askForName(qint64 run);
   void connectSteps();
   void connectRuns();
 

@@ -30,7 +30,7 @@ class NewRunTest : public QObject {
     const int loss = w->store().graph()->graph().loss();
     w.loop().act([&] { w->session().watch(loss, true); });
     QVERIFY(w.settled());
-    w.loop().act([&] { w->recording().nameRun(QStringLiteral("plain")); });
+    w.loop().act([&] { w->recording().nameRun(1, QStringLiteral("plain")); });
     QVERIFY_DONE(w.act("new_run"), w);
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
     const QString note = w->findChild<QLabel*>(QStringLiteral("status_note"))->toolTip();

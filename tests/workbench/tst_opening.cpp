@@ -120,10 +120,8 @@ class OpeningTest : public QObject {
     auto* table = runs->findChild<QTableView*>();
     QVERIFY(w.loop().wait([&] { return table->model()->rowCount() == 2; }));
     w.loop().act([&] { emit table->customContextMenuRequested(table->visualRect(table->model()->index(0, 0)).center()); });
-    for (const char* id : {"new_run", "name_run"}) {
-      const auto* action = runs->findChild<QAction*>(QLatin1String(id));
-      QVERIFY2(action && !action->isEnabled(), id);
-    }
+    const auto* again = runs->findChild<QAction*>(QStringLiteral("new_run"));
+    QVERIFY(again && !again->isEnabled());
     runs->findChild<QMenu*>()->close();
   }
 

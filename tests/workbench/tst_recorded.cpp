@@ -5,6 +5,7 @@
 #include <QAction>
 #include <QComboBox>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
@@ -365,6 +366,80 @@ class RecordedTest : public QObject {
       QVERIFY(w.loop().wait([&] { return w->store().graphOf(stage) != nullptr; }));
     }
     sameAsLive(project, Live(w->store()));
+  }
+
+  // Every run gets another name: one of a recorded project, an earlier one beside the one that is recorded. A project that
+  // another window records into keeps its names, and says why.
+  void aRunIsNamed() {
+    const QString project = folder_.filePath(QStringLiteral("named.stepscope"));
+    const auto nameOf = [](WindowDriver& w, int row) -> QAction* {
+      View* view = w.view(QStringLiteral("runs"));
+      auto* table = view->findChild<QTableView*>();
+      w.loop().wait([&] { return table->model()->rowCount() == 2; }, 10'000);
+      w.loop().act(
+          [&] { emit table->customContextMenuRequested(table->visualRect(table->model()->index(row, 1)).center()); });
+      const auto actions = view->findChildren<QAction*>(QStringLiteral("name_run"));
+      return actions.isEmpty() ? nullptr : actions.back();
+    };
+    const auto rename = [](WindowDriver& w, QAction* action, const QString& name) {
+      w.loop().act([action] { action->trigger(); });
+      auto* dialog = w->findChild<QInputDialog*>(QStringLiteral("name_run_dialog"));
+      if (!dialog) return false;
+      w.loop().act([&] {
+        dialog->setTextValue(name);
+        dialog->accept();
+      });
+      return w.loop().wait([&] { return w->recording().idle(); });
+    };
+    const auto named = [](WindowDriver& w, std::int64_t run, const QString& name) {
+      return w.loop().wait([&] {
+        for (const RunEntry& entry : w->store().project().runs())
+          if (entry.id == run) return entry.name == name;
+        return false;
+      });
+    };
+    {
+      WindowDriver w;
+      w->setProjectPath(project);
+      QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+      QVERIFY_DONE(w.act("step_whole") && w.act("new_run"), w);
+      QVERIFY_DONE(w.settled() && w.act("step_whole") && w.recorded(), w);
+      const qint64 first = w->store().project().runs().front().id;
+      for (int row = 0; row < 2; ++row) {
+        QAction* action = nameOf(w, row);
+        QVERIFY(action && action->isEnabled());
+        if (action->text() == QStringLiteral("Name run %1…").arg(first))
+          QVERIFY(rename(w, action, QStringLiteral("an earlier one")));
+      }
+      QVERIFY(named(w, first, QStringLiteral("an earlier one")));
+      // Somebody else looks at it meanwhile.
+      WindowDriver other;
+      QVERIFY_DONE(other.openRecorded(project), other);
+      const QAction* refused = nameOf(other, 0);
+      QVERIFY(refused && !refused->isEnabled());
+      QVERIFY2(refused->toolTip().contains(QStringLiteral("records into this project")), qPrintable(refused->toolTip()));
+      QVERIFY(!other->actions()[QStringLiteral("name_run")]->isEnabled());
+      QCOMPARE(other->actions()[QStringLiteral("name_run")]->toolTip(), refused->toolTip());
+      QVERIFY(!other->actions()[QStringLiteral("breakpoint_add")]->isEnabled());
+    }
+    {
+      WindowDriver w;
+      QVERIFY_DONE(w.openRecorded(project), w);
+      QAction* action = nameOf(w, 0);
+      QVERIFY(action && action->isEnabled());
+      const qint64 run = action->text().section(' ', 2, 2).chopped(1).toLongLong();
+      QVERIFY2(rename(w, action, QStringLiteral("base, lr 0.003")), "a dialog asks");
+      QVERIFY(named(w, run, QStringLiteral("base, lr 0.003")));
+      w.picture(QStringLiteral("runs-renamed"));
+      // By the menu of the window: the one that is shown.
+      const qint64 shown = w->store().project().runs().back().id;
+      QVERIFY(rename(w, w->actions()[QStringLiteral("name_run")], QStringLiteral("the newest")));
+      QVERIFY(named(w, shown, QStringLiteral("the newest")));
+      QVERIFY_DONE(!w->notice().isProblem(), w);
+    }
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(project), w);
+    QVERIFY2(named(w, w->store().project().runs().back().id, QStringLiteral("the newest")), "the file has it");
   }
 
   // A run goes out of the project by its menu, after a question; its space comes back. What is recorded is left alone.

@@ -46,7 +46,9 @@ class ProjectFacts : public QObject {
   bool sqlRunning() const { return sqlRunning_; }
   const std::vector<SqlTable>& tables() const { return tables_; }
   const QString& projectPath() const { return projectPath_; }  // empty: nothing is recorded
-  const QString& sqlText() const { return sqlText_; }          // put into the editor by another view
+  // Why its runs cannot be named or deleted, as far as it was known when the project was opened; empty: they can be.
+  const QString& whyNotWritable() const { return whyNotWritable_; }
+  const QString& sqlText() const { return sqlText_; }  // put into the editor by another view
 
   // Two runs compared. `compareRequest` is what was asked for last; the answer may still be that of the one before.
   const CompareRequest& compareRequest() const { return compareRequest_; }
@@ -82,6 +84,7 @@ class ProjectFacts : public QObject {
     projectPath_ = path;
     emit projectChanged();
   }
+  void setWhyNotWritable(const QString& why) { whyNotWritable_ = why; }  // before the runs of the project
   void setCompareRequest(const CompareRequest& request) {
     compareRequest_ = request;
     comparing_ = request.complete();
@@ -128,7 +131,7 @@ class ProjectFacts : public QObject {
   SqlAnswer sql_;
   bool sqlRunning_ = false;
   std::vector<SqlTable> tables_;
-  QString projectPath_;
+  QString projectPath_, whyNotWritable_;
   QString sqlText_;
   CompareRequest compareRequest_;
   bool comparing_ = false;

@@ -420,6 +420,7 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
     if (!index.isValid()) return;
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
+    menu->setToolTipsVisible(true);  // they say what an action that is not offered waits for
     fillMenu(*menu, proxy_->mapToSource(index).row());
     menu->addAction(QStringLiteral("Copy rows\tCtrl+C"), this,
                     [this] { QApplication::clipboard()->setText(table_->chosenAsText()); });

@@ -62,6 +62,7 @@ class Wishes : public QObject {
   void compareWithCapture();             // the captured model with what PyTorch computed of it
   void compareCaptures(bool always);     // as soon as they are built
   void deleteRun(qint64 run);            // of the project
+  void nameRun(qint64 run);              // likewise; asks for the name
   void readSource(const QString& path);  // of this machine, chosen by the user
   void determinism();
   void compareBits();

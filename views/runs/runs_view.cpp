@@ -141,17 +141,20 @@ void RunsView::fillMenu(QMenu& menu, int row) {
   menu.addAction(QStringLiteral("Compare: as A"), this, [this, run] { compare(run, 0); });
   menu.addAction(QStringLiteral("Compare: as B"), this, [this, run] { compare(0, run); });
   menu.addSeparator();
-  for (const char* id : {"new_run", "name_run"}) {
-    QAction* action = menu.addAction(id == QLatin1String("new_run") ? QStringLiteral("New run from step 0")
-                                                                    : QStringLiteral("Name the run that is recorded…"),
-                                     this, [this, id] { emit wishes().command(QLatin1String(id)); });
-    action->setObjectName(QLatin1String(id));
-    action->setEnabled(!store().readOnly() && store().plan());
-    if (store().readOnly()) action->setToolTip(QStringLiteral("This project is open to look at; nothing is recorded"));
-  }
+  QAction* begin = menu.addAction(QStringLiteral("New run from step 0"), this,
+                                  [this] { emit wishes().command(QStringLiteral("new_run")); });
+  begin->setObjectName(QStringLiteral("new_run"));
+  begin->setEnabled(!store().readOnly() && store().plan());
+  if (store().readOnly()) begin->setToolTip(QStringLiteral("This project is open to look at; nothing is recorded"));
+  const QString& unwritable = store().project().whyNotWritable();
+  QAction* name = menu.addAction(QStringLiteral("Name run %1…").arg(run), this, [this, run] { emit wishes().nameRun(run); });
+  name->setObjectName(QStringLiteral("name_run"));
+  name->setEnabled(unwritable.isEmpty());
+  name->setToolTip(unwritable.isEmpty() ? QStringLiteral("The name it has in the list of runs and in reports") : unwritable);
   QAction* away = menu.addAction(QStringLiteral("Delete run %1…").arg(run), this, [this, run] { askToDelete(run); });
   away->setObjectName(QStringLiteral("run_delete"));
-  const QString refusal = store().project().runs().size() < 2
+  const QString refusal = !unwritable.isEmpty() ? unwritable
+                          : store().project().runs().size() < 2
                               ? QStringLiteral("The only run of the project: delete its file")
                           : !store().readOnly() && run == recordedRun(store().project().runs())
                               ? QStringLiteral("This run is being recorded; a new run from step 0 makes it an earlier one")
