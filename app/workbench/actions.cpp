@@ -73,7 +73,7 @@ const std::vector<ActionEntry>& Actions::table() {
       {"select_forward", "Select", "Forward node of selection", "Ctrl+Up", "",
        "From a gradient node to the forward node it came from"},
       {"select_gradient", "Select", "Gradient of selection", "Ctrl+Down", "",
-       "From a forward node to its first gradient node"},
+       "From a forward node to the first node of its gradients; again: to the next one, and round"},
 
       {"focus", "View", "Focus selection", "F", "", "Bring the selection into the middle; twice fits all"},
       {"fit", "View", "Fit all", "Space", "", "Show everything in the active view"},

@@ -9,6 +9,7 @@
 #include "app/workbench/questions.h"
 #include "app/workbench/status_line.h"
 #include "views/common/format.h"
+#include "views/common/names.h"
 
 namespace stepscope {
 
@@ -46,14 +47,25 @@ void SelectCommands::selectForward() {
   }
 }
 
+// From one of the gradients on to the next, so that the same key goes round them.
 void SelectCommands::selectGradient() {
   if (!store_.graph()) return;
-  const auto& gradients = store_.graph()->mirrored(selection_.selection().node);
-  if (gradients.empty()) {
-    parts_.status.note(QStringLiteral("No gradient flows through this node"));
-  } else {
-    selection_.select(Selection::ofNode(gradients.front()));
-  }
+  const GraphSnapshot& graph = *store_.graph();
+  const int from = selection_.selection().node, made = graph.forwardOf(from);
+  const int forward = made >= 0 ? made : from;
+  std::vector<int> gradients;
+  for (const int id : graph.mirrored(forward))
+    if (graph.node(id)->phase() == snapshot::BACKWARD) gradients.push_back(id);
+  if (gradients.empty()) return parts_.status.note(QStringLiteral("No gradient flows through this node"));
+  const auto present = std::find(gradients.begin(), gradients.end(), from);
+  const auto next =
+      present == gradients.end() || std::next(present) == gradients.end() ? gradients.begin() : std::next(present);
+  selection_.select(Selection::ofNode(*next));
+  if (gradients.size() > 1)
+    parts_.status.note(QStringLiteral("Node %1 of the %2 that make the gradients of %3")
+                           .arg(next - gradients.begin() + 1)
+                           .arg(gradients.size())
+                           .arg(names::node(graph, forward)));
 }
 
 void SelectCommands::nextAlert() {

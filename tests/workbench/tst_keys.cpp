@@ -7,6 +7,7 @@
 #include <QFileDialog>
 #include <QInputDialog>
 #include <QKeyEvent>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMimeData>
@@ -229,6 +230,36 @@ class KeysTest : public QObject {
     QVERIFY(press(Qt::Key_F));
     QCOMPARE(window().findChild<QLineEdit*>(QStringLiteral("instruction_filter"))->text(), QStringLiteral("f"));
     QVERIFY_LOOP(*w_);
+  }
+
+  // The same key, pressed again, goes round the gradients of a node: of its input, of its weight, and back to the first.
+  void theGradientsOfANodeOneAfterTheOther() {
+    const GraphSnapshot& graph = *window().store().graph();
+    int forward = -1;
+    std::vector<int> gradients;
+    for (const auto& node : graph.graph().nodes()) {
+      std::vector<int> found;
+      for (const int id : graph.mirrored(node.id()))
+        if (graph.node(id)->phase() == snapshot::BACKWARD) found.push_back(id);
+      if (node.phase() != snapshot::FORWARD || found.size() <= gradients.size()) continue;
+      forward = node.id();
+      gradients = found;
+    }
+    QVERIFY(gradients.size() >= 2);
+    QVERIFY(w_->select(Selection::ofNode(forward)));
+    const auto node = [this] { return window().selection().selection().node; };
+    std::vector<int> seen;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      QVERIFY(press(Qt::Key_Down, Qt::ControlModifier));
+      seen.push_back(node());
+    }
+    QCOMPARE(seen, gradients);
+    const QString note = window().findChild<QLabel*>(QStringLiteral("status_note"))->toolTip();
+    QVERIFY2(note.contains(QStringLiteral("Node %1 of the %1").arg(gradients.size())), qPrintable(note));
+    QVERIFY(press(Qt::Key_Down, Qt::ControlModifier));
+    QCOMPARE(node(), gradients.front());
+    QVERIFY(press(Qt::Key_Up, Qt::ControlModifier));
+    QCOMPARE(node(), forward);
   }
 
   void alertsOneAfterTheOther() {
