@@ -6,6 +6,7 @@
 #include <QScrollArea>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTextCursor>
 #include <QUrl>
 
 #include "tests/views/view_bench.h"
@@ -33,6 +34,42 @@ class TensorsViewTest : public QObject {
       QVERIFY(s.begin[i] <= index && index < s.begin[i] + s.extent[i] && s.begin[i] + s.extent[i] <= dims[i]);
     }
     QVERIFY(Slice::around({}, {}, 10).begin.empty());
+  }
+
+  // That bits depend on the number of threads is a sentence that explains itself, and no warning; that they differ from run
+  // to run is one.
+  void whatBitsDependOnIsExplained() {
+    Bench b;
+    ValueFacts facts(b.store);
+    facts.resize(400, 300);
+    b.store.setGraph(graph());
+    const int value = graph()->graph().nodes(1).outputs(0);
+    const auto show = [&](const char* verdict) {
+      snapshot::Determinism node;
+      node.set_node(graph()->producer(value));
+      node.set_verdict(verdict);
+      node.set_reason("adds in parts");
+      b.store.setDeterminism({node});
+      facts.showValue(value);
+    };
+    // Colour and tooltip of the words, by what they say.
+    const auto formatOf = [&facts](const QString& words) {
+      const QTextCursor found = facts.document()->find(words);
+      return found.isNull() ? QTextCharFormat() : found.charFormat();
+    };
+    show("depends on thread count");
+    const QTextCharFormat threads = formatOf(QStringLiteral("The last bits depend on the number of threads"));
+    QVERIFY2(threads.isValid() && !threads.toolTip().isEmpty(), qPrintable(facts.toPlainText()));
+    QVERIFY2(threads.toolTip().contains(QStringLiteral("same number of threads gives the same bits")) &&
+                 threads.toolTip().contains(QStringLiteral("adds in parts")),
+             qPrintable(threads.toolTip()));
+    QCOMPARE(threads.foreground().color(), Tokens::current().muted);
+    QVERIFY(!facts.toPlainText().contains('['));
+    show("differs from run to run");
+    QCOMPARE(formatOf(QStringLiteral("The last bits may differ from run to run")).foreground().color(),
+             Tokens::current().warn);
+    show("deterministic");
+    QVERIFY(!facts.toPlainText().contains(QStringLiteral("bits")));
   }
 
   void theComparePageAsksAgainWhenContentsChange() {

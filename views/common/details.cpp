@@ -194,6 +194,9 @@ QString Details::mono(const QString& plain) {
 QString Details::coloured(const QString& plain, const QColor& colour) {
   return QStringLiteral("<span style='color:%1'>%2</span>").arg(colour.name(), harmless(plain));
 }
+QString Details::explained(const QString& html, const QString& tip) {
+  return QStringLiteral("<span title=\"%1\">%2</span>").arg(tip.toHtmlEscaped(), html);
+}
 QString Details::tag(const QString& plain, const QColor& colour) {
   return QStringLiteral("<span style='color:%1'>[%2]</span> ").arg(colour.name(), harmless(plain));
 }

@@ -42,6 +42,7 @@ class Details : public QTextBrowser {
   static QString mono(const QString& plain);
   static QString coloured(const QString& plain, const QColor& colour);
   static QString tag(const QString& plain, const QColor& colour);
+  static QString explained(const QString& html, const QString& tip);  // with a tooltip, plain text
   static QString link(const Selection& target, const QString& plain);
   // Why the buffer lies where it lies; the buffer whose memory it shares is a link.
   static QString decision(const PlanSnapshot& plan, const snapshot::Buffer& buffer);

@@ -120,7 +120,10 @@ void DeterminismView::refill() {
     row.target = Selection::ofNode(d.node());
     const QString reason = format::visible(d.reason());
     TableCell verdict(format::visible(d.verdict()));
-    verdict.role = bitsOf(d) == Bits::kSame ? QStringLiteral("ok") : QStringLiteral("warn");
+    verdict.role = bitsOf(d) == Bits::kSame        ? QStringLiteral("ok")
+                   : bitsOf(d) == Bits::kMayDiffer ? QStringLiteral("warn")
+                                                   : QString();
+    verdict.tip = bitsMeaning(d);
     TableCell name(nameOf(i));
     if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr)
       name.swatch = QString::fromStdString(node->category());

@@ -75,7 +75,7 @@ GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, 
       const snapshot::Node& node = *model.node(i);
       m.breakpoint = m.breakpoint || breaks.nodes.contains(node.id()) || breaks.ops.contains(node.op());
       const snapshot::Determinism* d = judged ? store.determinism(node.id()) : nullptr;
-      m.nondeterministic = d != nullptr && bitsOf(*d) == Bits::kMayDiffer;
+      m.nondeterministic = d != nullptr && (bitsOf(*d) == Bits::kMayDiffer || bitsOf(*d) == Bits::kOfThreads);
     }
     std::int64_t ns = -1;
     if (index >= 0) {

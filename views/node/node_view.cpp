@@ -144,9 +144,13 @@ void NodeView::refresh() {
                    Details::text(predicate.expected() ? QStringLiteral(" is true") : QStringLiteral(" is false")));
   }
   if (const auto* d = store().determinism(node->id())) {
-    page_->row(QStringLiteral("Determinism"),
-               Details::coloured(format::visible(d->verdict()), bitsOf(*d) == Bits::kSame ? t.ok : t.warn) +
-                   QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
+    page_->row(
+        QStringLiteral("Determinism"),
+        Details::explained(Details::coloured(format::visible(d->verdict()), bitsOf(*d) == Bits::kSame        ? t.ok
+                                                                            : bitsOf(*d) == Bits::kMayDiffer ? t.warn
+                                                                                                             : t.text),
+                           bitsMeaning(*d)) +
+            QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
   }
   page_->end();
 }

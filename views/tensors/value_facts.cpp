@@ -94,14 +94,16 @@ void ValueFacts::showValue(int value) {
     if (const QString source = names::source(node->provenance()); !source.isEmpty())
       row(QStringLiteral("Source"), Details::mono(source));
   }
+  if (const auto* d = store_.determinism(madeBy); d && bitsOf(*d) != Bits::kSame)
+    row(QStringLiteral("Bits"), Details::explained(bitsOf(*d) == Bits::kMayDiffer ? Details::coloured(bitsText(*d), t.warn)
+                                                                                  : Details::quiet(bitsText(*d)),
+                                                   bitsMeaning(*d)));
   QString tags;
   const auto has = [value](const std::vector<int>& list) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
   if (has(store_.pinned())) tags += Details::tag(QStringLiteral("pinned"), t.muted);
   if (has(store_.watched())) tags += Details::tag(QStringLiteral("watched"), t.muted);
-  if (const auto* d = store_.determinism(madeBy); d && bitsOf(*d) != Bits::kSame)
-    tags += Details::tag(format::visible(d->verdict()), t.warn);
   if (!tags.isEmpty()) paragraph(tags);
   end();
 }
