@@ -11,6 +11,7 @@
 #include "views/common/row_table.h"
 #include "views/common/tokens.h"
 #include "views/instructions/instruction_delegate.h"
+#include "views/ledger/ledger_rows.h"
 #include "views/trials/trial_rows.h"
 
 using namespace stepscope;
@@ -29,6 +30,22 @@ class RowsTest : public QObject {
     model.setRows(std::move(rows));
     QCOMPARE(model.rowCount(), 3);
     QVERIFY(model.index(0, 1).data().toString().isEmpty());
+  }
+
+  // "204 FLOP", not "204FLOP"; where there is a prefix it belongs to the unit.
+  void operationsStandApartFromTheirUnit() {
+    snapshot::LedgerReport report;
+    for (const auto& [op, flops] : {std::pair("mask", std::int64_t{204}), std::pair("MatMul", std::int64_t{19'700})}) {
+      snapshot::LedgerEntry& line = *report.add_lines();
+      line.set_op(op);
+      line.set_flops_useful(flops);
+      line.set_ns_kernel(flops);
+    }
+    QStringList cells;
+    for (const TableRow& row : ledger::rows(report, ledger::By::kOp, nullptr))
+      for (const TableCell& cell : row.cells) cells << cell.text;
+    QVERIFY2(cells.contains(QStringLiteral("204 FLOP")) && cells.contains(QStringLiteral("19.7 kFLOP")),
+             qPrintable(cells.join('|')));
   }
 
   void columnsShowTheirNumbersWholeAndShortenTexts() {

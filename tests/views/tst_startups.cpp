@@ -10,6 +10,7 @@
 #include "views/common/pass_stages.h"
 #include "views/common/startup_history.h"
 #include "views/common/tokens.h"
+#include "views/startup_table/history_plot.h"
 #include "views/startup_table/startup_table_view.h"
 
 using namespace stepscope;
@@ -225,6 +226,36 @@ class StartupsTest : public QObject {
     QCOMPARE(earlier.of({}).n, 0);
     QCOMPARE(earlier.points({}).size(), std::size_t{1});
     QCOMPARE(earlier.of(QStringLiteral("pre-grad passes")).n, 2);
+  }
+
+  // The labels of the first and the last start-up stand beside each other, or the first one is left out.
+  void labelsOfTheHistoryDoNotPrintOverEachOther() {
+    HistoryPlot plot;
+    std::vector<StartupEntry> startups(6);
+    std::vector<PhaseHistory::Point> points(6);
+    for (int i = 0; i < 6; ++i) {
+      startups[static_cast<std::size_t>(i)].run = 3;
+      startups[static_cast<std::size_t>(i)].build = i + 1;
+      points[static_cast<std::size_t>(i)].startup = i;
+      points[static_cast<std::size_t>(i)].ns = 1'000'000;
+    }
+    plot.show(QStringLiteral("load"), startups, points);
+    const Metrics m = Metrics::current();
+    const int label = QFontMetrics(smallFont()).horizontalAdvance(QStringLiteral("run 3, rebuild 6"));
+    // From the first ink to the last, below the axis.
+    const auto inked = [&](int width) {
+      plot.resize(width, 9 * m.unit);
+      const QImage image = plot.grab().toImage();
+      int first = image.width(), last = -1;
+      for (int y = image.height() - qRound(1.35 * m.unit); y < image.height(); ++y)  // below the 0 of the axis
+        for (int x = 0; x < image.width(); ++x)
+          if (image.pixelColor(x, y) != Tokens::current().panel) first = std::min(first, x), last = std::max(last, x);
+      return last - first + 1;
+    };
+    const int narrow = inked(label + 7 * m.unit);
+    QVERIFY2(narrow > label / 2 && narrow <= label + 8, qPrintable(QStringLiteral("%1 beside %2").arg(narrow).arg(label)));
+    const int wide = inked(4 * label);
+    QVERIFY2(wide > 2 * label, qPrintable(QString::number(wide)));
   }
 
   void theStartUpTableHasTheHistoryOnceThereIsOne() {

@@ -160,6 +160,50 @@ class GraphViewTest : public QObject {
     QVERIFY(tried > 10);
   }
 
+  // Where the next instruction and a breakpoint are in one closed group, both marks are whole.
+  void theArrowAtAGroupCoversNoBreakpoint() {
+    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+      applyTheme(*qApp, theme);
+      ShownGraph w(4, {900, 700});
+      GraphView& view = w.view();
+      QVERIFY(settle(view));
+      const GraphScene& scene = *view.canvas().scene();
+      int inside = -1;
+      for (int i = 0; i < w.store.plan()->size() && inside < 0; ++i) {
+        const int node = scene.model->ofNodeId(w.store.plan()->instruction(i)->node());
+        const SceneBox& box = scene.boxes[static_cast<std::size_t>(scene.boxOfNode[static_cast<std::size_t>(node)])];
+        const QRectF at = view.canvas().viewport().toPixel(QRectF(box.at.x, box.at.y, box.at.w, box.at.h));
+        if (box.kind == BoxKind::kClosedGroup && QRectF(view.canvas().rect()).contains(at.adjusted(-30, 0, 0, 0)))
+          inside = i;
+      }
+      QVERIFY(inside >= 0);
+      const auto count = [&](const QColor& colour) {
+        const QImage image = view.canvas().grab().toImage();
+        int pixels = 0;
+        for (int y = 0; y < image.height(); ++y)
+          for (int x = 0; x < image.width(); ++x) pixels += image.pixelColor(x, y).rgb() == colour.rgb();
+        return pixels;
+      };
+      const int plain = count(Tokens::current().error), arrows = count(Tokens::current().warn);
+      snapshot::Breakpoint on;
+      on.set_id(3);
+      on.set_enabled(true);
+      on.set_instruction(inside);
+      w.store.setBreakpoints({on});
+      QTRY_VERIFY(count(Tokens::current().error) > plain + 4);
+      const int dot = count(Tokens::current().error);
+      snapshot::Position there;
+      there.set_in_step(true);
+      there.set_step(3);
+      there.set_instruction(inside);
+      w.store.setPosition(there);
+      QTRY_VERIFY(count(Tokens::current().warn) > arrows);
+      QVERIFY2(count(Tokens::current().error) == dot,
+               qPrintable(QStringLiteral("%1 of %2 pixels are left").arg(count(Tokens::current().error)).arg(dot)));
+    }
+    applyTheme(*qApp, Theme::kLight);
+  }
+
   // At any zoom both columns have their title, each on its side of the line between them.
   void bothColumnsHaveTheirTitleAtAnyZoom() {
     ShownGraph w(4, {900, 520});

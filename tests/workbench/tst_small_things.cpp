@@ -12,6 +12,7 @@
 #include <QTableView>
 #include <QTest>
 #include <QTextBrowser>
+#include <set>
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -100,6 +101,26 @@ class SmallThingsTest : public QObject {
     QVERIFY2(!all.contains(QStringLiteral("Pin keeps it")), qPrintable(all));
     QVERIFY2(!all.contains(QStringLiteral("given to another value")), qPrintable(all));
     w.picture(QStringLiteral("not-taken"));
+  }
+
+  // In a micro step that only accumulates the updates are passed by, which is said; the one that updates has their times.
+  void anUpdateThatIsLeftOutIsSaid() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"accumulate", "2"}}), w);
+    const auto* list = w.view(QStringLiteral("instructions"))->findChild<QAbstractItemView*>();
+    const auto* model = qobject_cast<const InstructionModel*>(list->model());
+    QVERIFY(model);
+    const auto said = [&] {
+      std::set<QString> times;
+      for (int i = 0; i < w->store().plan()->size(); ++i)
+        if (w->store().plan()->instruction(i)->update_entry()) times.insert(model->line(model->rowOf(i)).time);
+      return times;
+    };
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(said(), std::set<QString>{QStringLiteral("no update")});
+    w.picture(QStringLiteral("no-update"));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(!said().empty() && !said().contains(QStringLiteral("no update")));
   }
 
   // Another model begins with its own, or with none; the first one has its own again.
