@@ -194,21 +194,19 @@ Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, co
   SS_STORE_ASSIGN(const std::vector<OptionRow> optionsB, readOptions(projectB, runB));
   out.options = compareOptions(out.a, out.b, optionsA, optionsB);
   out.threads = threadsText(out.a, out.b, optionsA, optionsB);
-  SS_STORE_ASSIGN(std::vector<StepRow> executedA, readSteps(projectA, runA, true));
-  SS_STORE_ASSIGN(std::vector<StepRow> executedB, readSteps(projectB, runB, true));
   const auto before = [&live](bool mine, std::int64_t run) {
     return mine && run == live.run ? live.before : Standing().before;
   };
-  const std::vector<StepRow> stepsA = standing(executedA, before(true, runA));
-  const std::vector<StepRow> stepsB = standing(executedB, before(own, runB));
+  SS_STORE_ASSIGN(const std::vector<StepRow> stepsA, readSteps(projectA, runA, before(true, runA)));
+  SS_STORE_ASSIGN(const std::vector<StepRow> stepsB, readSteps(projectB, runB, before(own, runB)));
   SS_STORE_ASSIGN(out.steps, compareSteps(projectA, runA, stepsA, projectB, runB, stepsB, tolerance));
   SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesA, readPhases(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesB, readPhases(projectB, runB));
   out.buildPhases = compareBuild(phasesA, phasesB);
   const auto warmsUp = [](const StepRow& step) { return step.warmUp; };
-  const bool onlyA = std::ranges::all_of(executedA, warmsUp), onlyB = std::ranges::all_of(executedB, warmsUp);
-  SS_STORE_ASSIGN(const Timing timingA, readTiming(projectA, runA, std::move(executedA)));
-  SS_STORE_ASSIGN(const Timing timingB, readTiming(projectB, runB, std::move(executedB)));
+  const bool onlyA = std::ranges::all_of(stepsA, warmsUp), onlyB = std::ranges::all_of(stepsB, warmsUp);
+  SS_STORE_ASSIGN(const Timing timingA, readTiming(projectA, runA, stepsA));
+  SS_STORE_ASSIGN(const Timing timingB, readTiming(projectB, runB, stepsB));
   compareTimes(timingA, timingB, out);
   keepWarmUpApart(onlyA, onlyB, timingA, timingB, out);
   SS_STORE_ASSIGN(const std::vector<PlanRow> plansA, listPlans(projectA, runA));

@@ -12,6 +12,7 @@
 #include "engine/snapshot/gradient_norm.h"
 #include "engine/snapshot/number_rule.h"
 #include "storage/sqlite.h"
+#include "storage/standing_rows.h"
 #include "storage/step_facts.h"
 
 namespace stepscope::storage {
@@ -26,11 +27,11 @@ using Statistics = std::array<double, kStatistics.size()>;
 using StatisticsOfStep = std::map<std::string, Statistics>;  // by name of the value
 
 Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(
-      Statement rows,
-      project.connection().prepare("SELECT step, name, count, nan, inf, norm, mean, std, min, max FROM tensor_stats WHERE "
-                                   "id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 GROUP BY step, value) "
-                                   "ORDER BY step, id LIMIT ?2"));
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(fmt::format(
+                      "SELECT step, name, count, nan, inf, norm, mean, std, min, max FROM tensor_stats WHERE id IN (SELECT "
+                      "max(id) FROM tensor_stats WHERE run = ?1 AND {} GROUP BY step, value) ORDER BY step, id LIMIT ?2",
+                      notTakenBack(project.schemaVersion(), "tensor_stats", "?1"))));
   rows.bind(run, kMostStatistics);
   std::map<std::int64_t, StatisticsOfStep> out;
   while (rows.next()) {

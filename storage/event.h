@@ -69,6 +69,9 @@ struct StatsTaken {
   std::string name;
   snapshot::TensorStatistics stats;
 };
+struct TakenBack {
+  std::int64_t step = 0;  // this one, and all after it
+};
 struct TrialsDone {
   snapshot::TrialsReport report;
 };
@@ -96,7 +99,7 @@ struct Lost {
 // What the recorder was told, one alternative per kind of event.
 using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
                                PlanMade, PlanResumed, VerdictsGiven, TrialsDone, BuffersMeasured, LedgerMade, StepDone,
-                               RanksStepped, AlertRaised, StatsTaken, RunForgotten, ViewStateSet, Lost>;
+                               RanksStepped, AlertRaised, StatsTaken, TakenBack, RunForgotten, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

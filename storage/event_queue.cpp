@@ -18,7 +18,7 @@ std::string adviceFor(const std::string& what) {
 bool tellsOfTheRun(const Event& event) {
   return std::holds_alternative<RunBegan>(event.body) || std::holds_alternative<RunNamed>(event.body) ||
          std::holds_alternative<RunEnded>(event.body) || std::holds_alternative<AlertRaised>(event.body) ||
-         std::holds_alternative<Lost>(event.body);
+         std::holds_alternative<TakenBack>(event.body) || std::holds_alternative<Lost>(event.body);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ class EventWriter {
   Status on(std::int64_t run, const RanksStepped& event);
   Status on(std::int64_t run, const AlertRaised& event);
   Status on(std::int64_t run, const StatsTaken& event);
+  Status on(std::int64_t run, const TakenBack& event);
   Status on(std::int64_t run, const RunForgotten& event);
   Status on(std::int64_t run, const ViewStateSet& event);
   Status on(std::int64_t run, const Lost& event);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "storage/standing_rows.h"
+
 namespace stepscope::storage {
 namespace {
 constexpr int kFirstVersion = 5;  // of the schema, that has the column stopped_in
@@ -22,14 +24,13 @@ std::string_view processorAndSpeed(int version) {
 
 Status makeJudgedSteps(const Connection& connection, int version, bool reader) {
   const std::string_view ranThrough =
-      version < kFirstSpeeds
-          ? ""
-          : " AND (speed != 'walked' OR run NOT IN (SELECT run FROM main.steps WHERE speed != 'walked' AND "
-            "stopped_in = 0 AND warm_up = 0))";
+      version < kFirstSpeeds ? ""
+                             : " AND (speed != 'walked' OR run NOT IN (SELECT run FROM main.steps WHERE id IN standing AND "
+                               "speed != 'walked' AND stopped_in = 0 AND warm_up = 0))";
   const std::string view = fmt::format(
-      "CREATE TEMP VIEW judged_steps AS SELECT * FROM main.steps WHERE NOT {} AND (warm_up = 0 OR run NOT IN (SELECT run "
-      "FROM main.steps WHERE warm_up = 0)){};",
-      stoppedIn(version), ranThrough);
+      "CREATE TEMP VIEW judged_steps AS WITH standing AS MATERIALIZED {} SELECT * FROM main.steps WHERE id IN standing AND "
+      "NOT {} AND (warm_up = 0 OR run NOT IN (SELECT run FROM main.steps WHERE id IN standing AND warm_up = 0)){};",
+      standingStepsOfAll(version), stoppedIn(version), ranThrough);
   // The definition lies in memory, but SQLite counts it as writing.
   return connection.execute(
       reader ? fmt::format("PRAGMA temp_store = MEMORY; PRAGMA query_only = OFF; {} PRAGMA query_only = ON;", view) : view);
@@ -40,7 +41,8 @@ Table judgedStepsTable() {
   Table table = *std::find_if(all.begin(), all.end(), [](const Table& t) { return t.name == "steps"; });
   table.name = "judged_steps";
   table.doc =
-      "The steps whose ns says how fast a step is: nobody stopped in them, and they are neither warm-up nor walked as long "
+      "The steps that stand and whose ns says how fast a step is: nobody stopped in them, and they are neither warm-up nor "
+      "walked as long "
       "as "
       "the run has others.";
   return table;

@@ -1,6 +1,6 @@
-// The one definition of which steps say how fast a step is: nobody stopped in them, they are not warm-up as long as the run
-// has steps after it, and not walked instruction by instruction as long as it has others. Whatever judges steps.ns reads
-// these: reports, comparisons of runs, and the user's SQL.
+// The one definition of which steps say how fast a step is: no rewind took them back, nobody stopped in them, they are not
+// warm-up as long as the run has steps after it, and not walked instruction by instruction as long as it has others.
+// Whatever judges steps.ns reads these: reports, comparisons of runs, and the user's SQL.
 //
 // A project file holds no views (a foreign one could hide anything in one), so every connection makes it for itself, as the
 // table `judged_steps` with the columns of `steps`.

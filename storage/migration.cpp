@@ -170,6 +170,11 @@ std::span<const Migration> migrations() {
        "ALTER TABLE device_kernels ADD COLUMN achieved_occupancy REAL;"
        "ALTER TABLE device_kernels ADD COLUMN tensor REAL;"
        "ALTER TABLE roofline ADD COLUMN measured_bytes INTEGER"},
+      {15, "what rewinds took back: table rewinds",
+       "CREATE TABLE rewinds (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, step INTEGER NOT NULL, last_step INTEGER NOT "
+       "NULL, "
+       "last_alert INTEGER NOT NULL, last_statistics INTEGER NOT NULL);"
+       "CREATE INDEX rewinds_index_0 ON rewinds (run)"},
   };
   return kAll;
 }

@@ -9,21 +9,20 @@
 #include "storage/bounded.h"
 #include "storage/judged_steps.h"
 #include "storage/sqlite.h"
+#include "storage/standing_rows.h"
 #include "storage/writer_lock.h"
 
 namespace stepscope::storage {
 namespace {
 
-// Number of the step that run {} executed last: what has a larger one was taken back by a rewind.
-constexpr const char* kNewestOf = "(SELECT step FROM steps WHERE id = (SELECT max(id) FROM steps WHERE run = {}))";
-
-std::string runColumns(const Standing& standing) {
-  const std::string stands = fmt::format("FROM steps WHERE run = runs.id AND step <= {} AND (runs.id != {} OR step < {})",
-                                         fmt::format(fmt::runtime(kNewestOf), "runs.id"), standing.run, standing.before);
+std::string runColumns(int version, const Standing& standing) {
+  const std::string stands = fmt::format("FROM steps WHERE run = runs.id AND {} AND (runs.id != {} OR step < {})",
+                                         notTakenBack(version, "steps", "runs.id"), standing.run, standing.before);
   return fmt::format(
       "SELECT id, name, model_path, command_line, device, precision, optimizer, loss_name, weights, status, message, "
       "threads, seed, started_at, ended_at, (SELECT count(DISTINCT step) {0}), "
-      "(SELECT total(ns) FROM steps WHERE run = runs.id), (SELECT count(*) FROM steps WHERE run = runs.id), "
+      "(SELECT total(ns) FROM steps WHERE id IN (SELECT max(id) {0} GROUP BY step)), (SELECT count(*) FROM steps WHERE run "
+      "= runs.id), "
       "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step, id DESC LIMIT 1), "
       "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step DESC, id DESC LIMIT 1) FROM runs ",
       stands);
@@ -65,7 +64,8 @@ template <typename... Values>
 Result<std::vector<RunRow>> readRuns(const Project& project, const Standing& standing, std::string_view which,
                                      const Values&... values) {
   SS_STORE_ASSIGN(std::vector<RunRow> runs,
-                  readAll<RunRow>(project, fmt::format("{} {}", runColumns(standing), which), runRow, values...));
+                  readAll<RunRow>(project, fmt::format("{} {}", runColumns(project.schemaVersion(), standing), which),
+                                  runRow, values...));
   // A writer that was killed could not say so, and a reader may not: the next writer does.
   if (!project.writable() && !WriterLock::isHeld(project.path()))
     for (RunRow& run : runs)
@@ -102,11 +102,6 @@ Result<Message> readMessage(Statement& row, const std::string& what) {
 }
 
 }  // namespace
-
-std::string standingSteps() {
-  return fmt::format("(SELECT max(id) FROM steps WHERE run = ?1 AND step <= {} GROUP BY step)",
-                     fmt::format(fmt::runtime(kNewestOf), "?1"));
-}
 
 Result<std::vector<RunRow>> listRuns(const Project& project, const Standing& standing) {
   return readRuns(project, standing, "ORDER BY id");
@@ -284,8 +279,8 @@ StepRow stepOf(const Statement& row) {
 
 }  // namespace
 
-Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit) {
-  const std::string which = all ? "ORDER BY id" : fmt::format("AND id IN {} ORDER BY step", standingSteps());
+Status visitSteps(const Project& project, std::int64_t run, const std::function<void(StepRow)>& visit) {
+  const std::string which = fmt::format("AND id IN {} ORDER BY step", standingSteps(project.schemaVersion()));
   SS_STORE_ASSIGN(Statement rows, project.connection().prepare(selectSteps(project, which)));
   rows.bind(run);
   while (rows.next()) visit(stepOf(rows));
@@ -302,31 +297,20 @@ Result<std::optional<StepRow>> readStep(const Project& project, std::int64_t run
   return found;
 }
 
-Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {
+Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, std::int64_t before) {
   std::vector<StepRow> steps;
-  SS_STORE_TRY(visitSteps(project, run, all, [&steps](StepRow step) { steps.push_back(std::move(step)); }));
-  return steps;
-}
-
-std::vector<StepRow> standing(const std::vector<StepRow>& all, std::int64_t before) {
-  std::map<std::int64_t, const StepRow*> newest;
-  const StepRow* last = nullptr;
-  for (const StepRow& step : all) {
-    const StepRow*& found = newest[step.step];
-    if (!found || found->id < step.id) found = &step;
-    if (!last || last->id < step.id) last = &step;
-  }
-  if (last) newest.erase(newest.upper_bound(last->step), newest.end());
-  newest.erase(newest.lower_bound(before), newest.end());
-  std::vector<StepRow> steps;
-  steps.reserve(newest.size());
-  for (const auto& [number, step] : newest) steps.push_back(*step);
+  SS_STORE_TRY(visitSteps(project, run, [&steps, before](StepRow step) {
+    if (step.step < before) steps.push_back(std::move(step));
+  }));
   return steps;
 }
 
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run) {
   return readAll<AlertRow>(
-      project, "SELECT severity, code, message, node, value, instruction, step FROM alerts WHERE run = ? ORDER BY id",
+      project,
+      fmt::format(
+          "SELECT severity, code, message, node, value, instruction, step FROM alerts WHERE run = ?1 AND {} ORDER BY id",
+          notTakenBack(project.schemaVersion(), "alerts", "?1")),
       [](const Statement& row) {
         return AlertRow{row.text(0), row.text(1), row.text(2), id32(row, 3), id32(row, 4), id32(row, 5), row.integer(6)};
       },

@@ -21,8 +21,8 @@
 namespace stepscope::storage {
 
 // A step stands when it was executed and no rewind took it back: of all executions with its number it is the last, and none
-// with a smaller number came after it. A rewind that no step followed yet is not in the file: who made it says that of run
-// `run` only steps below `before` stand.
+// with a smaller number came after it. So do alerts and statistics of such a step. A rewind is in the file as soon as it is
+// committed; until then who made it says that of run `run` only steps below `before` stand.
 struct Standing {
   std::int64_t run = 0;
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
@@ -35,9 +35,9 @@ struct RunRow {
   std::int64_t seed = 0;
   std::int64_t startedAt = 0;  // nanoseconds since 1970
   std::optional<std::int64_t> endedAt;
-  std::int64_t steps = 0;      // that stand
-  std::int64_t takenBack = 0;  // executions of the table steps that do not: a rewind took them back
-  std::int64_t totalStepNs = 0;
+  std::int64_t steps = 0;        // that stand
+  std::int64_t takenBack = 0;    // executions of the table steps that do not: a rewind took them back
+  std::int64_t totalStepNs = 0;  // of those that stand
   std::optional<double> firstLoss, lastLoss;
 };
 
@@ -130,19 +130,15 @@ struct PhaseHistoryRow {
 };
 Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, int depth = 0);
 
-// Those that stand, by number; with `all` every execution, in order.
-Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);
+// Those that stand, by number, below `before`.
+Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
+                                       std::int64_t before = std::numeric_limits<std::int64_t>::max());
 // The same, one after the other: a run may have millions of them.
-Status visitSteps(const Project& project, std::int64_t run, bool all, const std::function<void(StepRow)>& visit);
+Status visitSteps(const Project& project, std::int64_t run, const std::function<void(StepRow)>& visit);
 // One step as last executed; nothing where the run has no such step.
 Result<std::optional<StepRow>> readStep(const Project& project, std::int64_t run, std::int64_t step);
-// Of all executions those that stand, below `before`: what readSteps gives without `all`; reading them twice takes longer.
-std::vector<StepRow> standing(const std::vector<StepRow>& all,
-                              std::int64_t before = std::numeric_limits<std::int64_t>::max());
-// SQL: the ids of the steps of run ?1 that stand, in brackets.
-std::string standingSteps();
 
-// In the order in which they were recorded.
+// Those that stand, in the order in which they were recorded.
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run);
 Result<std::vector<LostRow>> readLost(const Project& project, std::int64_t run);
 

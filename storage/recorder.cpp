@@ -368,6 +368,8 @@ void Recorder::step(const snapshot::StepRecord& step, bool walked) {
   impl_->push(std::move(event), bytes, impl_->settings.stepPatience);
 }
 
+void Recorder::takenBack(std::int64_t step) { impl_->push(TakenBack{step}, 64); }
+
 void Recorder::alert(snapshot::Alert alert) { impl_->push(AlertRaised{std::move(alert)}, 256); }
 
 void Recorder::tensorStats(std::int64_t step, std::int32_t value, std::string name,

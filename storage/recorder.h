@@ -96,6 +96,8 @@ class Recorder {
   void ranks(
       std::vector<RankStep> ranks);  // what each process took of one step, for the tables rank_steps, rank_collectives
   void alert(snapshot::Alert alert);
+  // The run went back to the state before this step: what was recorded of it and of later ones no longer stands.
+  void takenBack(std::int64_t step);
   void tensorStats(std::int64_t step, std::int32_t value, std::string name, const snapshot::TensorStatistics& stats);
 
   // Takes an earlier run of the project out. The pages of its rows are written again by the runs that follow; deleteRun()

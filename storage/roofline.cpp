@@ -1,5 +1,7 @@
 #include "storage/roofline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,7 +10,9 @@
 #include "engine/snapshot/run.pb.h"
 #include "storage/blob.h"
 #include "storage/bounded.h"
+#include "storage/schema.h"
 #include "storage/span_codec.h"
+#include "storage/standing_rows.h"
 
 namespace stepscope::storage {
 namespace {
@@ -20,17 +24,18 @@ constexpr std::int64_t kMaxSampledSpans = 2'000'000;
 // Durations by position in the plan.
 Result<std::vector<std::vector<std::int64_t>>> executions(const Connection& connection, std::int64_t run,
                                                           std::int64_t plan) {
-  constexpr const char* kFrom =
-      " FROM steps s JOIN step_spans p ON p.step_id = s.id WHERE s.run = ?1 AND s.plan = ?2 AND (s.warm_up = 0 OR NOT "
-      "EXISTS (SELECT 1 FROM steps o "
-      "WHERE "
-      "o.run = ?1 AND o.warm_up = 0))";
+  const std::string standing = standingSteps(kSchemaVersion);
+  const std::string from = fmt::format(
+      " FROM steps s JOIN step_spans p ON p.step_id = s.id WHERE s.run = ?1 AND s.plan = ?2 AND s.id IN {0} AND (s.warm_up "
+      "= "
+      "0 OR NOT EXISTS (SELECT 1 FROM steps WHERE id IN {0} AND warm_up = 0))",
+      standing);
   std::vector<std::vector<std::int64_t>> times;
-  SS_STORE_ASSIGN(Statement total, connection.prepare(std::string("SELECT coalesce(sum(p.count), 0)") + kFrom));
+  SS_STORE_ASSIGN(Statement total, connection.prepare("SELECT coalesce(sum(p.count), 0)" + from));
   total.bind(run, plan);
   const std::int64_t stride = total.next() ? total.integer(0) / kMaxSampledSpans + 1 : 1;
   SS_STORE_TRY(total.status());
-  SS_STORE_ASSIGN(Statement rows, connection.prepare(std::string("SELECT s.begin_ns, p.data") + kFrom + " ORDER BY s.id"));
+  SS_STORE_ASSIGN(Statement rows, connection.prepare("SELECT s.begin_ns, p.data" + from + " ORDER BY s.id"));
   rows.bind(run, plan);
   for (std::int64_t row = 0; rows.next(); ++row) {
     if (row % stride != 0) continue;

@@ -7,9 +7,10 @@ namespace {
 Table stepsTable() {
   return {
       "steps",
-      "One row per executed micro step. A step executed again after a rewind is a new row with the same number. Inside "
-      "Stepscope, the "
-      "table `judged_steps` has those whose ns says how fast a step is.",
+      "One row per executed micro step. A step executed again after a rewind is a new row with the same number: a step "
+      "stands when it is the newest of its number, its number is not above that of the newest row of its run, and no row "
+      "of `rewinds` affects it. Inside Stepscope, the table `judged_steps` has those that stand and whose ns says how fast "
+      "a step is.",
       {{"id", kId, "number of the row, in order of execution"},
        {"run", kInt, "runs.id"},
        {"step", kInt, "micro step number, from 0"},
@@ -97,6 +98,21 @@ Table alertsTable() {
            {"instruction", kInt, "instruction"}},
           "",
           {"run"}};
+}
+
+Table rewindsTable() {
+  return {
+      "rewinds",
+      "Where a run went back to the state before an earlier step: what was recorded until then of that step and of later "
+      "ones was taken back.",
+      {{"id", kId, "number of the row"},
+       {"run", kInt, "runs.id"},
+       {"step", kInt, "the step that comes next"},
+       {"last_step", kInt, "steps.id of the newest that is affected, 0 = none"},
+       {"last_alert", kInt, "alerts.id of the newest that is affected, 0 = none"},
+       {"last_statistics", kInt, "tensor_stats.id of the newest that are affected, 0 = none"}},
+      "",
+      {"run"}};
 }
 
 Table lostTable() {
@@ -223,7 +239,7 @@ Table deviceKernelsTable() {
 }  // namespace
 
 std::vector<Table> stepTables() {
-  return {stepsTable(),          stepSpansTable(),   tensorStatsTable(), alertsTable(),     lostTable(),
+  return {stepsTable(),          stepSpansTable(),   tensorStatsTable(), alertsTable(),     rewindsTable(),      lostTable(),
           batchDensitiesTable(), batchInputsTable(), rowLossesTable(),   deviceWorkTable(), deviceKernelsTable()};
 }
 

@@ -7,6 +7,7 @@
 #include "storage/bounded.h"
 #include "storage/queries.h"
 #include "storage/sqlite.h"
+#include "storage/standing_rows.h"
 
 namespace stepscope::storage {
 namespace {
@@ -145,6 +146,8 @@ snapshot::RecordedStatistics statisticsOf(const Statement& row, int first) {
   return r;
 }
 
+std::string statisticsStand(const Project& project) { return notTakenBack(project.schemaVersion(), "tensor_stats", "?1"); }
+
 void moveTo(auto& out, auto& found) {
   out.Reserve(static_cast<int>(found.size()));
   for (auto& each : found) *out.Add() = std::move(each);
@@ -154,17 +157,17 @@ void moveTo(auto& out, auto& found) {
 
 Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
                                                                                   std::int64_t most) {
-  return densitiesOf(project, standingSteps(), run, most);
+  return densitiesOf(project, standingSteps(project.schemaVersion()), run, most);
 }
 
 Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
                                                                               std::int64_t most, std::int64_t contentBytes) {
-  return batchesOf(project, standingSteps(), run, most, contentBytes);
+  return batchesOf(project, standingSteps(project.schemaVersion()), run, most, contentBytes);
 }
 
 Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
                                                                   std::int64_t most) {
-  return rowLossesOf(project, standingSteps(), run, most);
+  return rowLossesOf(project, standingSteps(project.schemaVersion()), run, most);
 }
 
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
@@ -174,8 +177,9 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(
       Statement counts,
-      project.connection().prepare(
-          "SELECT step, count(*) FROM tensor_stats WHERE run = ? AND kind != 'watched' GROUP BY step ORDER BY step"));
+      project.connection().prepare(fmt::format(
+          "SELECT step, count(*) FROM tensor_stats WHERE run = ?1 AND kind != 'watched' AND {} GROUP BY step ORDER BY step",
+          statisticsStand(project))));
   counts.bind(run);
   std::vector<std::int64_t> steps;
   std::int64_t all = 0;
@@ -189,10 +193,11 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
     if (stride <= 1 || i % stride == 0 || i + 1 == steps.size()) out[steps[i]];
   SS_STORE_ASSIGN(
       Statement rows,
-      project.connection().prepare(
-          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
-          "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND kind != 'watched' "
-          "GROUP BY step, value) ORDER BY id"));
+      project.connection().prepare(fmt::format(
+          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, "
+          "norm FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND kind != "
+          "'watched' AND {} GROUP BY step, value) ORDER BY id",
+          statisticsStand(project))));
   rows.bind(run);
   while (rows.next()) {
     const auto place = out.find(rows.integer(0));
@@ -213,10 +218,11 @@ Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step
   SS_STORE_ASSIGN(auto losses, rowLossesOf(project, kOneRow, step.id, 1));
   if (const auto it = losses.find(step.id); it != losses.end()) *record.mutable_row_losses() = std::move(it->second);
   SS_STORE_ASSIGN(Statement rows,
-                  project.connection().prepare(
-                      "SELECT kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
-                      "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND step = ?2 AND "
-                      "kind != 'watched' GROUP BY value) ORDER BY id"));
+                  project.connection().prepare(fmt::format(
+                      "SELECT kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, "
+                      "inf, norm FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 "
+                      "AND step = ?2 AND kind != 'watched' AND {} GROUP BY value) ORDER BY id",
+                      statisticsStand(project))));
   rows.bind(run, step.step);
   while (rows.next()) *record.add_statistics() = statisticsOf(rows, 0);
   return rows.status();
@@ -224,11 +230,13 @@ Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step
 
 Result<std::vector<WatchedStatistics>> readWatchedStatistics(const Project& project, std::int64_t run, std::int64_t most) {
   const char* watched = project.schemaVersion() < kFirstVersion ? "" : "AND kind = 'watched'";
-  SS_STORE_ASSIGN(Statement rows,
-                  project.connection().prepare(std::string("SELECT step, value, name, count, min, max, mean, std, zeros, "
-                                                           "negative, nan, inf, norm, histogram FROM tensor_stats "
-                                                           "WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 ") +
-                                               watched + " GROUP BY step, value) ORDER BY step DESC, id DESC LIMIT ?2"));
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(fmt::format(
+          "SELECT step, value, name, count, min, max, mean, std, zeros, negative, nan, inf, norm, histogram FROM "
+          "tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 {} AND {} GROUP BY step, "
+          "value) ORDER BY step DESC, id DESC LIMIT ?2",
+          watched, statisticsStand(project))));
   rows.bind(run, most);
   std::vector<WatchedStatistics> out;
   while (rows.next()) {

@@ -157,6 +157,15 @@ Status EventWriter::writeStatistics(std::int64_t run, std::int64_t step, const s
                 s.negative(), histogram, kind, subject, node);
 }
 
+// A rewind takes back what an earlier one to the same or a later step did: one row is left for both.
+Status EventWriter::on(std::int64_t run, const TakenBack& event) {
+  SS_STORE_TRY(insert("DELETE FROM rewinds WHERE run = ? AND step >= ?", run, event.step));
+  return insert(
+      "INSERT INTO rewinds VALUES (NULL, ?, ?, (SELECT coalesce(max(id), 0) FROM steps), "
+      "(SELECT coalesce(max(id), 0) FROM alerts), (SELECT coalesce(max(id), 0) FROM tensor_stats))",
+      run, event.step);
+}
+
 Status EventWriter::on(std::int64_t run, const StatsTaken& event) {
   return writeStatistics(run, event.step, "watched", {}, event.value, event.name, -1, event.stats);
 }

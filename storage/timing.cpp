@@ -180,7 +180,7 @@ Result<std::map<std::int64_t, RunTime>> readStepTimes(const Project& project) {
 }
 
 Result<Timing> readTiming(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(std::vector<StepRow> all, readSteps(project, run, true));
+  SS_STORE_ASSIGN(std::vector<StepRow> all, readSteps(project, run));
   return readTiming(project, run, std::move(all));
 }
 

@@ -1,9 +1,9 @@
 // Statistics of recorded times: per operator, per instruction, per phase of the step.
 //
-// Warm-up steps (the first of each plan) are left out while other steps exist; of the time of whole steps, also those that
-// somebody stopped in (judged_steps.h): what their instructions took says as much as any. A mean never stands alone: every
-// row carries the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the
-// result says so.
+// Of steps that stand (queries.h). Warm-up steps (the first of each plan) are left out while other steps exist; of the time
+// of whole steps, also those that somebody stopped in (judged_steps.h): what their instructions took says as much as any. A
+// mean never stands alone: every row carries the count, median, 95th percentile and the extremes. Very long runs are sampled
+// evenly over their steps; the result says so.
 #pragma once
 
 #include <cstdint>
@@ -92,8 +92,8 @@ Result<std::map<std::int64_t, RunTime>> readStepTimes(const Project& project);
 
 // Times of a run by instruction, node and operator. Error: no such run.
 Result<Timing> readTiming(const Project& project, std::int64_t run);
-// The same for who has read all executions of its steps (readSteps).
-Result<Timing> readTiming(const Project& project, std::int64_t run, std::vector<StepRow> all);
+// The same for who has read its steps (readSteps).
+Result<Timing> readTiming(const Project& project, std::int64_t run, std::vector<StepRow> steps);
 
 // Spans of one row of `steps`, in order of execution; empty when none were recorded.
 Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId);

@@ -152,7 +152,7 @@ void readSteps(const storage::Project& project, std::int64_t run, const PlanOfSt
   StepNotes notes(project, run);
   std::vector<RecordedStep> older;
   std::deque<RecordedStep> last;
-  const auto read = storage::visitSteps(project, run, false, [&](const storage::StepRow& row) {
+  const auto read = storage::visitSteps(project, run, [&](const storage::StepRow& row) {
     auto record = std::make_shared<snapshot::StepRecord>(storage::recordOf(row));
     notes.addTo(*record, row.id);
     series.add(*record);

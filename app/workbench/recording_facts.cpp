@@ -26,6 +26,14 @@ void Recording::alert(const snapshot::Alert& alert) {
   });
 }
 
+void Recording::takenBack(qint64 step) {
+  told_.clear();  // it is written again where it comes again
+  if (!recording_) return;
+  threads_.post([step](Core& core) {
+    if (core.recorder) core.recorder->takenBack(step);
+  });
+}
+
 void Recording::trials() {
   if (!recording_) return;
   threads_.post([report = store_.findings().trials().report()](Core& core) {

@@ -67,6 +67,7 @@ void RecordingWiring::connectSession() {
   });
   connect(&session_, &ModelSession::stepRecorded, &recording_, &Recording::step);
   session_.setHold([this] { return recording_.behind(); });
+  connect(&session_, &ModelSession::tookBack, &recording_, &Recording::takenBack);
   connect(&session_, &ModelSession::watchedRead, &recording_, &Recording::statistics);
   connect(&session_, &ModelSession::alertRaised, &recording_, &Recording::alert);
 }

@@ -56,6 +56,15 @@ Result<Tensor> editable(const Stepper& stepper, ValueId id) {
   return Tensor(view.dtype, view.dims, nullptr, view.data).clone();
 }
 
+// What outlives a step: state, or the next version of one, which lies over it.
+bool isState(const Stepper& stepper, ValueId id) {
+  const ValueRole role = stepper.graph().value(id).role;
+  if (role == ValueRole::kInitializer || role == ValueRole::kState) return true;
+  const ExecutionPlan& plan = stepper.plan();
+  const int buffer = plan.bufferOfValue[static_cast<std::size_t>(id.index)];
+  return buffer >= 0 && plan.buffers[static_cast<std::size_t>(plan.root(buffer))].home == Home::kState;
+}
+
 Dims firstNotFinite(const TensorView& view) {
   std::int64_t element = 0;
   while (element < view.elements() && std::isfinite(elementAsDouble(view, element))) ++element;
@@ -132,6 +141,11 @@ Status editData(Stepper& stepper, ValueId id, const TensorView& data) {
   if (data.dtype != view.dtype || data.dims != view.dims)
     return invalid(fmt::format("edit: found {}{}; expected {}{}", dtypeName(data.dtype), dimsText(data.dims),
                                dtypeName(view.dtype), dimsText(view.dims)));
+  if (!stepper.inStep() && !isState(stepper, id))
+    return invalid(
+        fmt::format("value '{}': the next step computes it anew, or takes it from its batch; expected a parameter "
+                    "or another state between two steps, else a place in the step behind what makes it",
+                    stepper.graph().value(id).name));
   return stepper.write(id, data);
 }
 

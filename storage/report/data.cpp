@@ -53,9 +53,8 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(data.options, readOptions(project, run));
   SS_STORE_ASSIGN(data.phases, readPhases(project, run));
   SS_STORE_ASSIGN(data.passes, readPasses(project, run));
-  SS_STORE_ASSIGN(std::vector<StepRow> executed, readSteps(project, run, true));
-  data.steps = standing(executed);
-  SS_STORE_ASSIGN(data.timing, readTiming(project, run, std::move(executed)));
+  SS_STORE_ASSIGN(data.steps, readSteps(project, run));
+  SS_STORE_ASSIGN(data.timing, readTiming(project, run, data.steps));
   SS_STORE_ASSIGN(data.roofline, readRoofline(project, data.timing));
   SS_STORE_ASSIGN(data.kernels, readDeviceKernels(project, run));
   SS_STORE_ASSIGN(data.statistics, readRecordedStatistics(project, run, kMostStatistics));

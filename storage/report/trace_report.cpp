@@ -245,7 +245,7 @@ class RankTracer {
 
 Result<std::string> traceReport(const Project& project, const ReportData& data) {
   SS_STORE_ASSIGN(const auto forward, readForwardNodes(project, data.run.id));
-  SS_STORE_ASSIGN(const std::vector<StepRow> steps, readSteps(project, data.run.id, true));
+  const std::vector<StepRow>& steps = data.steps;
   const auto processes = static_cast<std::int64_t>(std::max<std::size_t>(1, data.ranks.ranks.size()));
   const std::int64_t perStep =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(data.timing.instructions.size()) * processes);

@@ -98,12 +98,14 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute(
-      "ALTER TABLE device_work DROP COLUMN counted; ALTER TABLE device_work DROP COLUMN uncounted; ALTER TABLE "
-      "device_kernels DROP COLUMN counted; ALTER TABLE device_kernels DROP COLUMN read_bytes; ALTER TABLE device_kernels "
-      "DROP "
-      "COLUMN written_bytes; ALTER TABLE device_kernels DROP COLUMN achieved_occupancy; ALTER TABLE device_kernels DROP "
-      "COLUMN tensor; ALTER TABLE roofline DROP COLUMN measured_bytes; PRAGMA user_version = 14"));
+  ASSERT_TRUE(connection.execute("DROP TABLE rewinds; PRAGMA user_version = 15"));
+  if (version < 15) {
+    ASSERT_TRUE(connection.execute(
+        "ALTER TABLE device_work DROP COLUMN counted; ALTER TABLE device_work DROP COLUMN uncounted; ALTER TABLE "
+        "device_kernels DROP COLUMN counted; ALTER TABLE device_kernels DROP COLUMN read_bytes; ALTER TABLE device_kernels "
+        "DROP COLUMN written_bytes; ALTER TABLE device_kernels DROP COLUMN achieved_occupancy; ALTER TABLE device_kernels "
+        "DROP COLUMN tensor; ALTER TABLE roofline DROP COLUMN measured_bytes; PRAGMA user_version = 14"));
+  }
   if (version < 14) {
     ASSERT_TRUE(connection.execute("DROP TABLE rank_spans; PRAGMA user_version = 13"));
   }
@@ -236,7 +238,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

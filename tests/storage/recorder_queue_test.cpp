@@ -263,7 +263,8 @@ TEST(Recorder, CallsFromManyThreadsAllArrive) {
     });
   for (std::thread& thread : threads) thread.join();
   ASSERT_TRUE(recorder->close());
-  EXPECT_EQ(readSteps(Project::openReadOnly(folder / "a.stepscope").value(), run, true)->size(), 400u);
+  const RunRow row = readRun(Project::openReadOnly(folder / "a.stepscope").value(), run).value();
+  EXPECT_EQ(row.steps + row.takenBack, 400) << "their numbers come in any order, as after rewinds";
 }
 
 std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }

@@ -225,7 +225,7 @@ TEST(Recorder, StepThatRunsAgainIsShownAsLastExecuted) {
   }
   ASSERT_TRUE(recorder->flush());
   const auto project = Project::openReadOnly(folder / "a.stepscope").value();
-  EXPECT_EQ(readSteps(project, run, true)->size(), 2u);
+  EXPECT_EQ(listRuns(project)->at(0).takenBack, 1);
   ASSERT_EQ(readSteps(project, run)->size(), 1u);
   EXPECT_EQ(readSteps(project, run)->at(0).loss, 2.0);
 }
@@ -249,7 +249,7 @@ TEST(Recorder, StepsThatARewindTookBackDoNotStand) {
   std::vector<double> losses;
   for (const StepRow& step : steps) losses.push_back(*step.loss);
   EXPECT_EQ(losses, (std::vector<double>{99, 98, 97, 91, 90}));
-  EXPECT_EQ(standing(readSteps(project, run, true).value()).size(), 5u);
+  EXPECT_EQ(readTiming(project, run)->steps, 4) << "but for the first, which is warm-up";
   const RunRow row = listRuns(project)->front();
   EXPECT_EQ(row.steps, 5);
   EXPECT_EQ(row.takenBack, 5);
@@ -262,6 +262,97 @@ TEST(Recorder, StepsThatARewindTookBackDoNotStand) {
   ASSERT_TRUE(compared);
   EXPECT_EQ(compared->steps.both, 2);
   EXPECT_EQ(compared->a.steps, 2);
+}
+
+snapshot::StepRecord numbered(int number) {
+  snapshot::StepRecord step;
+  step.set_step(number);
+  step.set_has_loss(true);
+  step.set_loss(number);
+  step.set_ns(1000);
+  auto* gradient = step.add_statistics();
+  gradient->set_kind("gradient");
+  gradient->set_value(5);
+  gradient->set_of("w");
+  return step;
+}
+
+std::vector<std::int64_t> alertSteps(const Project& project, std::int64_t run) {
+  std::vector<std::int64_t> steps;
+  for (const AlertRow& alert : readAlerts(project, run).value()) steps.push_back(alert.step);
+  return steps;
+}
+
+std::vector<std::int64_t> statisticSteps(const Project& project, std::int64_t run) {
+  std::vector<std::int64_t> steps;
+  for (const auto& [step, statistics] : readRecordedStatistics(project, run, 1000).value())
+    if (!statistics.empty()) steps.push_back(step);
+  return steps;
+}
+
+// One rule for all that is recorded of a step: what it was, what was noted of its values, what was told of it.
+TEST(Recorder, ARewindTakesBackAlertsStatisticsAndTimesToo) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun({});
+  const auto alert = [&](int step) {
+    snapshot::Alert alert;
+    alert.set_step(step);
+    alert.set_code("edited");
+    recorder->alert(alert);
+  };
+  alert(-1);
+  for (int number = 0; number < 8; ++number) recorder->step(numbered(number));
+  alert(2), alert(6);
+  recorder->tensorStats(2, 9, "watched", {});
+  recorder->tensorStats(6, 9, "watched", {});
+  recorder->takenBack(5);
+  ASSERT_TRUE(recorder->flush());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_EQ(readSteps(project, run)->size(), 5u) << "before a step followed, too";
+  EXPECT_EQ(listRuns(project)->front().takenBack, 3);
+  EXPECT_EQ(listRuns(project)->front().totalStepNs, 5000);
+  EXPECT_EQ(listRuns(project)->front().lastLoss, 4);
+  alert(3);  // of the state before the step that comes next: nothing took it back
+  recorder->takenBack(3);
+  alert(3);
+  recorder->step(numbered(3));
+  ASSERT_TRUE(recorder->flush());
+  EXPECT_EQ(readSteps(project, run)->size(), 4u);
+  EXPECT_EQ(alertSteps(project, run), (std::vector<std::int64_t>{-1, 2, 3}));
+  EXPECT_EQ(statisticSteps(project, run), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  ASSERT_EQ(readWatchedStatistics(project, run, 10)->size(), 1u);
+  EXPECT_EQ(readWatchedStatistics(project, run, 10)->front().step, 2);
+  EXPECT_EQ(readTiming(project, run)->step.n, 3);
+  EXPECT_EQ(readStepTimes(project)->at(run).n, 3);
+  EXPECT_EQ(project.connection().integer("SELECT count(*) FROM rewinds").value(), 1) << "the later one says it of both";
+}
+
+// A file of a version that does not say where the run went back.
+TEST(Recorder, WithoutTheTableOfRewindsWhatLiesBehindTheNewestStepWasTakenBack) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.stepscope";
+  std::int64_t run = 0;
+  {
+    auto recorder = Recorder::start(Project::create(path).value()).value();
+    run = recorder->beginRun({});
+    for (const int number : {0, 1, 2, 3, 4, 5, 6, 7, 3, 4}) recorder->step(numbered(number));
+    for (const int step : {4, 5, 7, 100}) {
+      snapshot::Alert alert;
+      alert.set_step(step);
+      recorder->alert(alert);
+    }
+    ASSERT_TRUE(recorder->close());
+  }
+  {
+    const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
+    ASSERT_TRUE(connection.execute("DROP TABLE rewinds; PRAGMA user_version = 15"));
+  }
+  const auto project = Project::openReadOnly(path);
+  ASSERT_TRUE(project) << project.error().message;
+  EXPECT_EQ(readSteps(*project, run)->size(), 5u);
+  EXPECT_EQ(statisticSteps(*project, run), (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(alertSteps(*project, run), (std::vector<std::int64_t>{4, 5, 100})) << "5 goes on; 100 was never recorded";
 }
 
 }  // namespace

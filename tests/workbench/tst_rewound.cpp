@@ -6,11 +6,14 @@
 #include <QTest>
 #include <algorithm>
 
+#include "app/workbench/recording.h"
 #include "app/workbench/rewind_dialog.h"
+#include "storage/queries.h"
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/batch/picture_grid.h"
+#include "views/common/findings.h"
 #include "views/common/tokens.h"
 #include "views/timeline/timeline_view.h"
 
@@ -258,6 +261,84 @@ class RewoundTest : public QObject {
     QVERIFY_DONE(w.act("abandon"), w);
     QVERIFY(w.select({}) && w.select(Selection::ofValue(image)));
     QVERIFY2(w.shownTensor()->data().empty() && w.shownTensor()->elsewhere(), "the batch of step 1, labelled 0");
+  }
+
+  // A step begins as it began: with what was edited before it. What a rewind took back is in no report, and an edit that is
+  // made again stands there once. `kept`: of the states that the window keeps; else of those of the worker.
+  void editsBelongToTheStepAfterThem_data() {
+    QTest::addColumn<bool>("kept");
+    QTest::newRow("a state of the worker") << false;
+    QTest::newRow("a state of the window") << true;
+  }
+  void editsBelongToTheStepAfterThem() {
+    QFETCH(bool, kept);
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    const int parameter = valueOf(w, [](const auto& v) { return v.role() == snapshot::INITIALIZER && v.trained(); });
+    const auto lossOf = [&](std::int64_t step) {
+      const auto& steps = w->store().steps();
+      const auto found = std::find_if(steps.begin(), steps.end(), [step](const auto& s) { return s->step() == step; });
+      return found == steps.end() ? -1.0 : (*found)->loss();
+    };
+    for (int i = 0; i < 3; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().editElement(parameter, {0, 0, 0, 0}, 3, 0); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const double edited = lossOf(3), after = lossOf(4);
+    QVERIFY(edited > 0 && after > 0);
+    if (kept) {  // a new worker has no states of its own
+      w.loop().act([&] { w->actions()[QStringLiteral("restart")]->trigger(); });
+      QVERIFY(w.settled());
+    }
+    w.loop().act([&] { w->session().rewind(3); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(lossOf(3), edited);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(lossOf(4), after);
+    QCOMPARE(editsInTheReport(w, 5), QStringList{QStringLiteral("3")});
+
+    w.loop().act([&] { w->session().rewind(2); });
+    QVERIFY(w.settled());
+    QCOMPARE(editsInTheReport(w, 2), QStringList());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(lossOf(3) != edited, "the edit was taken back with step 2");
+    QCOMPARE(editsInTheReport(w, 4), QStringList());
+  }
+
+  // Between steps only what outlives a step can be set: the next step computes the rest anew.
+  void aValueOfTheStepBeforeIsNotEdited() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const int loss = w->store().graph()->graph().loss();
+    w.loop().act([&] { w->session().editElement(loss, {}, 2.5, 0); });
+    QVERIFY(w.settled());
+    QVERIFY2(w->store().findings().edit().problem.contains(QStringLiteral("expected a parameter")),
+             qPrintable(w->store().findings().edit().problem));
+  }
+
+ private:
+  // Steps that the project says were edited by hand, as soon as so many of its steps stand and what came after is written.
+  static QStringList editsInTheReport(WindowDriver& w, std::size_t standing) {
+    constexpr int kCommittedMs = 600;
+    const std::string path = w->store().project().projectPath().toStdString();
+    const auto steps = [&path] {
+      const auto project = storage::Project::openReadOnly(path);
+      const auto read = project ? storage::readSteps(*project, *storage::newestRun(*project))
+                                : storage::Result<std::vector<storage::StepRow>>();
+      return read ? read->size() : 0;
+    };
+    if (!w.loop().wait([&] { return steps() == standing; }, 10'000))
+      return {QStringLiteral("%1 steps stand; expected %2").arg(steps()).arg(standing)};
+    QTest::qWait(kCommittedMs);
+    const auto project = storage::Project::openReadOnly(path);
+    QStringList edited;
+    for (const auto& alert : storage::readAlerts(*project, *storage::newestRun(*project)).value())
+      if (alert.code == "edited") edited << QString::number(alert.step);
+    return edited;
   }
 };
 

@@ -136,6 +136,7 @@ class ModelSession : public QObject {
   void progress(const QString& what, qint64 done, qint64 total);
   void stageBegan(const QString& name);  // a phase of the build, or a pass in one, of which buildTrace() knows now
   void stepRecorded(const stepscope::StepPtr& step, bool walked);  // walked: not at full speed
+  void tookBack(qint64 step);  // a rewind: what was of this step and of later ones no longer stands
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
   void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()
   void elementEdited(const stepscope::ElementEdit& edit);

@@ -67,6 +67,7 @@ void SessionRecovery::comeBack() {
     run_.goal.reset();
     const auto here = [this, from, asks, step = goal.step(), ns] {
       store_.takeBackFrom(from);
+      emit session_.tookBack(from);
       parts_.stepper.stopped();
       if (asks)
         emit session_.longRepeat(from, step, ns);

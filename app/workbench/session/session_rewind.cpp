@@ -14,10 +14,23 @@
 
 namespace stepscope {
 
+// What was recorded of the step and of later ones no longer stands.
+void SessionRewind::takeBack(std::int64_t step) {
+  store_.takeBackFrom(step);
+  emit session_.tookBack(step);
+}
+
+// The worker stands before the step, in a state that holds the edits before this one.
+void SessionRewind::standBefore(std::int64_t step, std::size_t edit, const Then& there) {
+  snapshot::Position between;
+  between.set_step(step);
+  takeBack(step);
+  replay(between, edit, there);
+}
+
 void SessionRewind::rewindThen(std::int64_t step, Then then, int instruction) {
   if (link_.refuse()) return;
   const auto there = [this, step, then] {
-    store_.takeBackFrom(step);
     parts_.trainer.ring().dropAfter(step);
     parts_.edits.rewound(step);
     parts_.stepper.stopped();
@@ -25,7 +38,7 @@ void SessionRewind::rewindThen(std::int64_t step, Then then, int instruction) {
     if (then) then();
   };
   if (const auto kept = parts_.trainer.ring().exactly(step)) {
-    loadKept(*kept, there);
+    loadKept(*kept, [this, step, kept, there] { standBefore(step, kept->edits, there); });
     return;
   }
   snapshot::Position goal;
@@ -40,7 +53,11 @@ void SessionRewind::rewindThen(std::int64_t step, Then then, int instruction) {
     if (std::find(ring.begin(), ring.end(), step) == ring.end()) return repeatTo(goal, there);
     snapshot::Request request;
     request.mutable_rewind()->set_step(step);
-    link_.move(std::move(request), QStringLiteral("rewinding to step %1").arg(step), there);
+    link_.move(std::move(request), QStringLiteral("rewinding to step %1").arg(step), [this, step, there] {
+      const auto& edits = parts_.edits.all();
+      const auto first = std::find_if(edits.begin(), edits.end(), [step](const auto& e) { return e.step >= step; });
+      standBefore(step, static_cast<std::size_t>(first - edits.begin()), there);
+    });
   });
 }
 
@@ -68,19 +85,14 @@ void SessionRewind::repeatTo(const snapshot::Position& goal, Then there) {
   const std::int64_t step = goal.step();
   const auto kept = parts_.trainer.ring().newest(step);
   if (!kept) {
-    store_.takeBackFrom(step);
+    takeBack(step);
     parts_.trainer.ring().dropAfter(step);
     parts_.edits.rewound(step);
     store_.setPosition(goal);  // a restart on the way comes there too
     parts_.recovery.beginAgain(goal);
     return;
   }
-  loadKept(*kept, [this, step, kept, there] {
-    snapshot::Position between;
-    between.set_step(step);
-    store_.takeBackFrom(step);
-    replay(between, kept->edits, there);
-  });
+  loadKept(*kept, [this, step, kept, there] { standBefore(step, kept->edits, there); });
 }
 
 void SessionRewind::goTo(std::int64_t step, int instruction) {
@@ -146,8 +158,10 @@ void SessionRewind::loadKept(const KeptStates::State& state, const Then& then) {
 void SessionRewind::replay(const snapshot::Position& goal, std::size_t edit, const Then& then) {
   replaying_ = true;
   const auto& edits = parts_.edits.all();
+  // What was edited before the step began is part of how it begins.
   const bool edited =
-      edit < edits.size() && (edits[edit].step < goal.step() || (edits[edit].step == goal.step() && goal.in_step()));
+      edit < edits.size() && (edits[edit].step < goal.step() ||
+                              (edits[edit].step == goal.step() && (goal.in_step() || edits[edit].instruction < 0)));
   const std::int64_t step = edited ? edits[edit].step : goal.step();
   const int instruction = edited ? edits[edit].instruction : goal.in_step() ? goal.instruction() : -1;
   if (store_.position().step() < step) return repeatSteps(step, goal, edit, then);
@@ -197,7 +211,7 @@ void SessionRewind::repeatSteps(std::int64_t upTo, const snapshot::Position& goa
 void SessionRewind::failed() {
   replaying_ = false;
   const auto here = [this] {
-    store_.takeBackFrom(store_.position().step());
+    takeBack(store_.position().step());
     parts_.stepper.stopped();
   };
   if (!link_.client().alive()) return here();

@@ -17,9 +17,9 @@ class SessionRewind : public SessionPart {
  public:
   explicit SessionRewind(const SessionParts& parts) : SessionPart(parts) {}
 
-  // To the state before the step: one that is kept, else the newest one before it, from which the steps between run again.
-  // Where there is none, a new worker runs them from the beginning, and the instructions of the step before `instruction`,
-  // without `then`.
+  // To the state in which the step began, edits before it included: one that is kept, else the newest one before it, from
+  // which the steps between run again. Where there is none, a new worker runs them from the beginning, and the instructions
+  // of the step before `instruction`, without `then`.
   void rewindThen(std::int64_t step, Then then, int instruction = 0);
   // Where rewindThen() can go, as soon as the worker has said what it remembers itself; never where it is busy.
   void askWays(const std::function<void(const RewindWays&)>& then);
@@ -36,6 +36,8 @@ class SessionRewind : public SessionPart {
   void becameIdle();
 
  private:
+  void takeBack(std::int64_t step);
+  void standBefore(std::int64_t step, std::size_t edit, const Then& there);
   void repeatTo(const snapshot::Position& goal, Then there);  // from the newest state before it
   void arrived(const snapshot::Position& goal, std::size_t edit, bool edited, const Then& then);
   void repeatSteps(std::int64_t upTo, const snapshot::Position& goal, std::size_t edit, const Then& then);
