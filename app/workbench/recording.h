@@ -45,8 +45,8 @@ class Recording : public QObject {
   bool behind();  // steps come faster than they are written, and who makes them waits; never while nothing can be written
   void alert(const snapshot::Alert& alert);
   void takenBack(qint64 step);  // a rewind: of this step and of later ones nothing stands
-  void trials();  // what the store holds of them
-  void ledger();  // likewise
+  void trials();                // what the store holds of them
+  void ledger();                // likewise
   // Of a watched value; what was told before is not written again.
   void statistics(const snapshot::TensorData& value);
   void end(storage::RunStatus status);
