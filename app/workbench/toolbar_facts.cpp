@@ -44,7 +44,9 @@ void ToolbarFacts::updateOptions() {
       if (o.name() == name) return format::visible(o.value());
     return QString();
   };
-  const QString device = value("device").toUpper(), precision = value("precision");
+  QString device = value("device");
+  device = device == u"emulated" || device == u"mirror" ? device.left(1).toUpper() + device.mid(1) : device.toUpper();
+  const QString precision = value("precision");
   const QString where =
       device.isEmpty() || precision.isEmpty() ? device + precision : QStringLiteral("%1 · %2").arg(device, precision);
   parts_.status.setDevice(where);

@@ -7,6 +7,7 @@
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/tokens.h"
+#include "views/graph/edge_router.h"
 #include "views/graph/graph_painter.h"
 #include "views/graph/label_places.h"
 #include "views/graph/layout_metrics.h"
@@ -142,6 +143,25 @@ class GraphLabelsTest : public QObject {
       QVERIFY(words.w == 0 || !meets(words, g.scene.boxes[static_cast<std::size_t>(next)].at));
       QVERIFY(gap < 80 || words.w > 40);
     }
+  }
+
+  // The name of a stub that is drawn full stands beside its curve where it covers no box and no other name; where there is
+  // no such place it is left out.
+  void theNameOfAFullEdgeCoversNoBox() {
+    HandScene hand;
+    // The curve runs along the left side, 64 from it at its middle.
+    const int from = hand.box(0, 0), to = hand.box(0, 500), middle = hand.box(-64 - kNodeWidth / 2, 235);
+    hand.stub(from, to);
+    GraphPaintContext& g = hand.context();
+    const auto boxAt = [&g](int box) { return g.scene.boxes[static_cast<std::size_t>(box)].at; };
+    const auto curve = fullCurve(g.scene.boxes[static_cast<std::size_t>(from)], g.scene.boxes[static_cast<std::size_t>(to)]);
+    const auto first = fullLabelPlace(g, curve, 60, {});
+    QVERIFY(first.has_value());
+    for (const int box : {from, to, middle}) QVERIFY(!meets(*first, boxAt(box)));
+    const auto second = fullLabelPlace(g, curve, 60, {*first});
+    QVERIFY(second && !meets(*second, *first));
+    for (const int box : {from, to, middle}) QVERIFY(!meets(*second, boxAt(box)));
+    QVERIFY(!fullLabelPlace(g, curve, 60, {{-1000, -1000, 3000, 3000}}));
   }
 
   void namesThatFaceEachOtherShareTheRoom() {

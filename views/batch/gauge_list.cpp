@@ -165,13 +165,16 @@ void GaugeList::paintEvent(QPaintEvent*) {
   const Metrics m = Metrics::current();
   const int room = width() - 2 * m.padding, gap = m.unit / 2;
   // Words take what they need, within what leaves a bar and a curve.
-  int longestTitle = 0, longestText = 0;
+  int longestTitle = 0, longestText = 0, withoutBar = 0;
   for (const Gauge& g : gauges_) {
     longestTitle = std::max(longestTitle, fontMetrics().horizontalAdvance(g.title) + 2);
-    if (g.share >= 0) longestText = std::max(longestText, fontMetrics().horizontalAdvance(g.text) + 2);
+    int& longest = g.share >= 0 ? longestText : withoutBar;
+    longest = std::max(longest, fontMetrics().horizontalAdvance(g.text) + 2);
   }
   const int title = std::min(longestTitle, room * 42 / 100), text = std::min(longestText, room * 34 / 100);
-  const int rest = std::max(0, room - title - text - 3 * gap), bar = rest * 45 / 100, curve = rest - bar;
+  const int rest = std::max(0, room - title - text - 3 * gap);
+  // Where there is no bar its room is that of the words, and a curve is as long as they leave.
+  const int bar = std::max(rest * 45 / 100, std::min(withoutBar - text - gap, rest * 70 / 100)), curve = rest - bar;
   for (std::size_t i = 0; i < gauges_.size(); ++i) {
     const Gauge& g = gauges_[i];
     QRect row(m.padding, m.padding / 2 + static_cast<int>(i) * rowHeight(), title, rowHeight());

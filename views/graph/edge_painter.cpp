@@ -98,6 +98,7 @@ void paintStubs(GraphPaintContext& g, int index) {
 }
 
 void paintFullEdges(GraphPaintContext& g) {
+  std::vector<BoxF> taken;  // by the names of these edges
   const auto full = [&](int e, const QColor& colour, double width, bool label) {
     const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(e)];
     if (edge.kind == EdgeKind::kFlow) return;
@@ -111,12 +112,13 @@ void paintFullEdges(GraphPaintContext& g) {
     if (g.zoom > shown_from::kArrows) paintArrow(g, q[3], q[2], colour);
     if (!label || g.zoom < shown_from::kDetails) return;
     const QString words = g.labels.stash(edge);
-    const QPointF middle = path.pointAtPercent(0.5);
-    const double used = g.sub.width(words) + 8;
+    const auto place = fullLabelPlace(g, q, g.sub.width(words) + 8, taken);
+    if (!place) return;
+    taken.push_back(*place);
     g.p->setPen(Qt::NoPen);
     g.p->setBrush(g.t.panel);
-    g.p->drawRoundedRect(QRectF(middle.x() - used / 2, middle.y() - 17, used, 14), 3, 3);
-    g.text(g.sub, colour, middle.x() - used / 2 + 4, middle.y() - 6.5, used, words);
+    g.p->drawRoundedRect(QRectF(place->x, place->y, place->w, place->h), 3, 3);
+    g.text(g.sub, colour, place->x + 4, place->y + 10.5, place->w, words);
   };
   if (g.state->allEdges && g.zoom >= shown_from::kBoxes) {
     const QColor colour = mixed(g.t.accent, g.t.panel, 0.45);

@@ -109,6 +109,31 @@ std::optional<BoxF> shapePlace(GraphPaintContext& g, const SceneEdge& edge) {
   return BoxF{std::max(a.x, b.x) + kShapeGap, (a.y + b.y) / 2 - kHalfLetters, width, 2 * kHalfLetters};
 }
 
+std::optional<BoxF> fullLabelPlace(GraphPaintContext& g, const std::array<PointF2, 4>& curve, double width,
+                                   const std::vector<BoxF>& taken) {
+  constexpr float kHeight = 14, kAbove = 17;  // from the curve up to the top of the words
+  const auto meets = [](const BoxF& a, const BoxF& b) {
+    return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+  };
+  const auto at = [&curve](float t) {
+    const float u = 1 - t, w0 = u * u * u, w1 = 3 * u * u * t, w2 = 3 * u * t * t, w3 = t * t * t;
+    return PointF2{w0 * curve[0].x + w1 * curve[1].x + w2 * curve[2].x + w3 * curve[3].x,
+                   w0 * curve[0].y + w1 * curve[1].y + w2 * curve[2].y + w3 * curve[3].y};
+  };
+  for (int i = 0; i < kSegments; ++i) {
+    const float away = static_cast<float>((i + 1) / 2) / kSegments;
+    const PointF2 p = at(i % 2 == 0 ? 0.5F + away : 0.5F - away);
+    const BoxF words{p.x - static_cast<float>(width) / 2, p.y - kAbove, static_cast<float>(width), kHeight};
+    bool free = std::none_of(taken.begin(), taken.end(), [&](const BoxF& o) { return meets(words, o); });
+    g.scene.leaves.query(words, [&](int box) {
+      free = free && !meets(words, g.scene.boxes[static_cast<std::size_t>(box)].at);
+      return free;
+    });
+    if (free) return words;
+  }
+  return std::nullopt;
+}
+
 StubPlaces stubPlaces(GraphPaintContext& g, int index) {
   StubPlaces places;
   // The stub of a selected or hovered node is drawn as a full line instead.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the words next to lines stand: shapes at the middle of straight edges, names at stubs. A stub's name keeps clear of
-// boxes, lines, shapes and the name of a stub that faces it; where there is no room its dot alone says that there is more.
-// GUI thread.
+// Where the words next to lines stand: shapes at the middle of straight edges, names at stubs and at stubs that are drawn
+// full. A stub's name keeps clear of boxes, lines, shapes and the name of a stub that faces it; where there is no room its
+// dot alone says that there is more. GUI thread.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <vector>
 
 #include "views/graph/graph_paint_context.h"
 
@@ -12,6 +14,11 @@ namespace stepscope {
 
 // What the shape of the edge covers; none where it is not written.
 std::optional<BoxF> shapePlace(GraphPaintContext& g, const SceneEdge& edge);
+
+// Room for a name of that width, above the curve of a stub that is drawn full: as near to its middle as no box and nothing
+// that is `taken` is covered; none where the curve has no such place.
+std::optional<BoxF> fullLabelPlace(GraphPaintContext& g, const std::array<PointF2, 4>& curve, double width,
+                                   const std::vector<BoxF>& taken);
 
 struct StubPlace {
   int edge = -1;  // the first of those that it stands for; -1: none
