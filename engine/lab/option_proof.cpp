@@ -55,6 +55,7 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
     for (const Span& span : spans) ns += static_cast<double>(span.end - span.begin);
     return ns;
   };
+  proof.set_instruction(next.next());
   proof.set_before_ns(sum(old.lastSpans()));
   proof.set_after_ns(sum(next.lastSpans()));
   proof.set_before_peak_bytes(old.variant().plan.lowerBoundBytes);

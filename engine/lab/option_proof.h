@@ -25,7 +25,8 @@ std::string optionValue(const TrainOptions& options, const std::string& name, co
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof);
 
 // Compares what two steppers of one step hold where they stand: every computed value that both plans have in memory now.
-// `position`: where `old` stood; what it wrote of the state was taken back since and is left out.
+// `position`: where `old` stood; what it wrote of the state was taken back since and is left out. The proof tells where
+// `next` stands.
 void compareSteppers(const Stepper& old, int position, const Stepper& next, snapshot::OptionProof& proof);
 
 // Adds one value to the proof.

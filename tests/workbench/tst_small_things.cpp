@@ -15,6 +15,7 @@
 #include <set>
 
 #include "tests/workbench/window_driver.h"
+#include "views/common/findings.h"
 #include "views/common/tokens.h"
 #include "views/instructions/instruction_model.h"
 #include "views/open_dialog/more_settings.h"
@@ -101,6 +102,39 @@ class SmallThingsTest : public QObject {
     QVERIFY2(!all.contains(QStringLiteral("Pin keeps it")), qPrintable(all));
     QVERIFY2(!all.contains(QStringLiteral("given to another value")), qPrintable(all));
     w.picture(QStringLiteral("not-taken"));
+  }
+
+  // In the middle of a step the values that are in memory there are compared, else what the whole step leaves behind; the
+  // proof says which.
+  void aProofSaysWhereItCompared() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    const auto proved = [&](const char* value) {
+      w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("pass.fuse_batch_norm"), QLatin1String(value)); });
+      return w.loop().wait([&] {
+        const auto& proof = w->store().findings().optionProof();
+        return proof && proof->change().ends_with(value);
+      }) && w.settled();
+    };
+    const auto text = [&] {
+      QString role;
+      return w->store().findings().optionProofText(&role);
+    };
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().runTo(7); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(proved("off"), w);
+    QVERIFY(w->store().position().in_step() && w.instruction() > 0);
+    QCOMPARE(w->store().findings().optionProof()->instruction(), w.instruction());
+    QVERIFY2(text().contains(QStringLiteral("in memory before instruction %1 of step 1").arg(w.instruction())),
+             qPrintable(text()));
+    w.view(QStringLiteral("options"));
+    w.picture(QStringLiteral("proof-inside"));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(proved("on"), w);
+    QCOMPARE(w->store().findings().optionProof()->instruction(), 0);
+    QVERIFY2(text().contains(QStringLiteral("after the whole of step 2, run under both plans")), qPrintable(text()));
+    w.picture(QStringLiteral("proof-whole"));
   }
 
   // In a micro step that only accumulates the updates are passed by, which is said; the one that updates has their times.

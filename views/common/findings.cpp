@@ -33,21 +33,23 @@ QString Findings::optionProofText(QString* role) const {
                             ? QStringLiteral("same peak of values")
                             : QStringLiteral("peak of values %1 → %2")
                                   .arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
+  const QString step = format::count(p.step());
   if (p.equal() && p.values() == 0)
-    return QStringLiteral("%1: nothing to compare yet in step %2, %3").arg(change).arg(p.step()).arg(peaks);
+    return QStringLiteral("%1: nothing to compare yet in step %2, %3").arg(change, step, peaks);
+  const QString place =
+      p.instruction() > 0
+          ? QStringLiteral("in memory before instruction %1 of step %2").arg(format::count(p.instruction()), step)
+          : QStringLiteral("after the whole of step %1, run under both plans").arg(step);
   if (p.equal()) {
     *role = QStringLiteral("ok");
-    return QStringLiteral("%1: bits equal (%2 after step %3), %4")
-        .arg(change,
-             p.values() == 1 ? QStringLiteral("1 value") : QStringLiteral("%1 values").arg(format::count(p.values())))
-        .arg(p.step())
-        .arg(peaks);
+    const QString values =
+        p.values() == 1 ? QStringLiteral("1 value") : QStringLiteral("%1 values").arg(format::count(p.values()));
+    return QStringLiteral("%1: bits equal (%2 %3), %4").arg(change, values, place, peaks);
   }
   *role = QStringLiteral("warn");
-  return QStringLiteral("%1: %2 of %3 values differ after step %4, at most by %5 in %6; %7")
-      .arg(change, format::count(p.differing()), format::count(p.values()))
-      .arg(p.step())
-      .arg(format::number(p.max_abs()), format::visible(p.worst()), peaks);
+  return QStringLiteral("%1: %2 of %3 values differ (%4), at most by %5 in %6; %7")
+      .arg(change, format::count(p.differing()), format::count(p.values()), place, format::number(p.max_abs()),
+           format::visible(p.worst()), peaks);
 }
 
 }  // namespace stepscope

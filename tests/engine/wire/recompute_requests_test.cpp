@@ -44,6 +44,7 @@ TEST(Worker, JudgesRecomputeAndAppliesIt) {
   const auto& options = answer(c, 8)->options();
   EXPECT_TRUE(options.proof().equal()) << options.proof().unavailable() << options.proof().worst();
   EXPECT_EQ(options.proof().change(), "recompute.budget = 1, recompute.plan = block:1:-1");
+  EXPECT_EQ(options.proof().instruction(), 0) << "between two steps a whole one is compared";
   const auto& after = answer(c, 10)->recompute();
   EXPECT_EQ(after.present_peak_bytes(), asked.what_if().peak_bytes());
   EXPECT_EQ(after.runs_size(), 2);
