@@ -30,8 +30,8 @@ QString textOfLater(const RewindWays& ways, std::int64_t step, bool recorded) {
                                      : QStringLiteral("%1, %2 to %3, are taken back:")
                                            .arg(stepsText(last - step + 1), format::count(step), format::count(last));
   const QString kept = recorded ? QStringLiteral(
-                                      "What was recorded of them stays in the project as steps that were taken "
-                                      "back, for SQL and the list of runs to count.")
+                                      "What was recorded of them stays in the project, where SQL finds it, and "
+                                      "the list of runs counts them as taken back.")
                                 : QStringLiteral("This run is not recorded: nothing of them is kept.");
   return QStringLiteral(
              "%1 curves, views and reports of this run leave them out, and their states go. %2 To have them "
