@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a person asks of a session whatever it is doing (breakpoints, watches, kept values, options) is what the worker has
 // as soon as it is idle: after pauses, steps, runs, other set-ups and workers that died.
+#include <QFile>
+#include <QLabel>
+#include <QPushButton>
+#include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
 #include <map>
 #include <random>
 #include <set>
 
+#include "app/workbench/actions.h"
+#include "app/workbench/notice_bar.h"
 #include "app/workbench/session/model_session.h"
 #include "tests/workbench/window_driver.h"
 
@@ -171,6 +177,74 @@ class DesiresTest : public QObject {
     QCOMPARE(d.session->desired().breakpoints()[0].instruction(), 9);
     QCOMPARE(d.session->desired().watched().size(), 1u);
     compare(d, {});
+  }
+
+  // A worker that cannot read the model again is none: nothing is ready, why is told, and the next one has all that is
+  // desired.
+  void aRestartThatFailsLosesNothing() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    QTemporaryDir folder;
+    TestModel model = bundledModels()[0];
+    const QString path = folder.filePath(QStringLiteral("moved.onnx")), away = path + QStringLiteral(".away");
+    QVERIFY(QFile::copy(model.model, path));
+    model.model = path;
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(model), w);
+    w.loop().act([&] { w->session().train(4); });
+    QVERIFY(w.recorded());
+    snapshot::Breakpoint place, nan;
+    place.set_instruction(6);
+    place.set_enabled(true);
+    nan.set_nan(true);
+    nan.set_enabled(true);
+    w.loop().act([&] { w->session().setBreakpoints({place, nan}); });
+    w.loop().act([&] { w->session().watch(namedValues(w->store())[2], true); });
+    QVERIFY_DONE(w.act("run"), w);
+    QCOMPARE(w.instruction(), 6);
+    const auto desired = textsOf(w->session().desired().breakpoints());
+    QCOMPARE(desired.size(), std::size_t{2});
+
+    QVERIFY(QFile::rename(path, away));
+    const auto died = [&w] {
+      return w.loop().wait([&w] { return !w->session().client().alive() && !w->session().busy(); }, 20'000);
+    };
+    w->session().client().kill();
+    QVERIFY(died());
+    for (int i = 0; i < 2; ++i) {
+      w.loop().act([&] { w->actions()[QStringLiteral("restart")]->trigger(); });
+      QVERIFY(w.loop().wait([&] { return w->session().client().alive() || w->notice().text().contains(path); }, 20'000));
+      QVERIFY(died());
+      QVERIFY2(w->notice().isProblem() && w->notice().text().contains(path), qPrintable(w->notice().text()));
+      auto* again = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+      QVERIFY(again && again->isVisible() && again->text().contains(QStringLiteral("Restart")));
+      QCOMPARE(w->store().workerState(), WorkerState::kDead);
+      const auto* where = w->findChild<QLabel*>(QStringLiteral("status_where"));
+      QVERIFY2(where && where->text().contains(QStringLiteral("Stopped")), qPrintable(where->text()));
+      for (const char* action : {"run", "step", "step_whole", "train"})
+        QVERIFY2(!w->actions()[QLatin1String(action)]->isEnabled(), action);
+      QCOMPARE(textsOf(w->session().desired().breakpoints()), desired);
+      QCOMPARE(textsOf(w->store().breakpoints()), desired);
+      QCOMPARE(w->store().watched().size(), std::size_t{1});
+    }
+    w.picture(QStringLiteral("a-restart-that-failed"));
+
+    QVERIFY(QFile::rename(away, path));
+    w.loop().act([&] { w->actions()[QStringLiteral("restart")]->trigger(); });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 4 && w->store().position().in_step(); }, 20'000));
+    QVERIFY(w.settled());
+    QCOMPARE(w.instruction(), 6);
+    snapshot::Request ask;
+    ask.mutable_state();
+    std::optional<snapshot::SessionState> state;
+    w->session().client().request(std::move(ask), QStringLiteral("asking"),
+                                  [&](const Delivery& d) { state = d.response->state(); });
+    QVERIFY(w.loop().wait([&] { return state.has_value(); }, 20'000));
+    QCOMPARE(textsOf(state->breakpoints()), desired);
+    QCOMPARE(state->position().watched_size(), 1);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("run"), w);
+    QCOMPARE(w->store().position().step(), 5);
+    QCOMPARE(w.instruction(), 6);
   }
 
   // A run with breaks that goes at full speed, because nothing but numbers is watched, sees a place that is set meanwhile.

@@ -52,7 +52,8 @@ void ModelSession::connectTo(const RemoteHost& host) {
   link_.replaceWorker({});
 }
 
-void ModelSession::workerDied(const QString& reason) {
+void ModelSession::workerDied(const QString& told) {
+  const QString stopped = link_.takeWhyStopped(), reason = stopped.isEmpty() ? told : stopped;
   run_.on = run_.interrupted = false;
   trainer_.lostWorker();
   stepper_.dropWaiting();

@@ -46,12 +46,16 @@ void SessionModel::build(const snapshot::Configure& configuration) {
       emit session_.note(QStringLiteral("What was built before is built again"));
       return build(snapshot::Configure(configuration_));
     }
+    if (back && built_ && !wanted_ && link_.client().alive()) {
+      store_.setBuilding(false);
+      return notAgain(QStringLiteral("built"));
+    }
     buildFailed({before, place, phases, replaced}, std::exchange(refusal_, {}));
   };
   const auto stands = [failed] { failed(false); };
-  const auto refused = [this](const QString& why) {
+  const auto refused = [this, back](const QString& why) {
     refusal_ = why;
-    emit session_.problem(format::visible(why), {});
+    if (!back || !built_) emit session_.problem(format::visible(why), {});
   };
   refusal_.clear();
   snapshot::Request configure;
@@ -83,6 +87,7 @@ void SessionModel::build(const snapshot::Configure& configuration) {
 
 void SessionModel::wasBuilt() {
   const bool first = !std::exchange(built_, true);
+  inWorker_ = true;
   const std::string startState = startStateOf(configuration_);
   const bool otherState = startState != startStateOf(std::exchange(shownWith_, configuration_)) && !startState.empty();
   if (otherState && !parts_.recovery.comingBack()) beginsAnew();

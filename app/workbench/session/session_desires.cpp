@@ -21,7 +21,8 @@ bool holds(const Values& values, int value) {
 }  // namespace
 
 bool SessionDesires::ready() const {
-  return parts_.model.built() && link_.client().alive() && !parts_.model.building() && !knownBefore_;
+  return parts_.model.built() && parts_.model.inWorker() && link_.client().alive() && !parts_.model.building() &&
+         !knownBefore_;
 }
 
 void SessionDesires::show() {

@@ -147,6 +147,12 @@ void SessionLink::begin(const Then& then) {
   client_.start();
 }
 
+void SessionLink::stopWorker(const QString& why) {
+  whyStopped_ = why;
+  setBusy(true);  // what is asked now would go to the worker that ends
+  client_.kill();
+}
+
 void SessionLink::replaceWorker(Then then) {
   run_.on = false;
   rebuilt_ = Other::kNone;

@@ -34,8 +34,10 @@ class SessionLink : public SessionPart {
   // Sends one that leaves the session as it is and takes a while: marks it busy until the last answer.
   void study(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer);
 
-  void begin(const Then& then);   // with a worker, which is started where there is none
-  void replaceWorker(Then then);  // kills the one that is there
+  void begin(const Then& then);                                        // with a worker, which is started where there is none
+  void replaceWorker(Then then);                                       // kills the one that is there
+  void stopWorker(const QString& why);                                 // it dies of that
+  QString takeWhyStopped() { return std::exchange(whyStopped_, {}); }  // empty: it died by itself
   bool replacing() const { return restarting_; }
   void anotherModel() { ++opened_; }
   void anotherPlan(Other other) { rebuilt_ = other; }
@@ -56,7 +58,7 @@ class SessionLink : public SessionPart {
   bool busy_ = false;
   bool restarting_ = false;  // the user replaces the worker
   Other rebuilt_ = Other::kNone;
-  QString fault_;
+  QString fault_, whyStopped_;
   std::string error_;
   int opened_ = 0;  // models so far
 };

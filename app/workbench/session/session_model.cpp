@@ -131,7 +131,7 @@ void SessionModel::wasNotRead(bool hadWorker) {
   missingWeights_ = refused.missingWeightsBefore;
   if (refused.model && refused.model->problems_size() > 0) emit session_.notRead(refused.model);
   if (link_.newestError() == "cancelled") emit readCancelled();
-  if (!built_ || hadWorker) return;
+  if (!built_ || (hadWorker && inWorker_)) return;
   parts_.recovery.returnTo(store_.position());  // the new worker does not know the model that stays
   reopen(true);
 }
@@ -188,13 +188,31 @@ void SessionModel::reopen(bool wasBuilt) {
   snapshot::Request request;
   request.mutable_open()->set_path(path_.toStdString());
   request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
-  link_.move(std::move(request), QStringLiteral("reading the model again"), [this, wasBuilt] {
-    if (!wasBuilt) {
-      emit session_.modelInspected();
-      return;
-    }
-    build(configuration_);
-  });
+  refusal_.clear();
+  link_.move(
+      std::move(request), QStringLiteral("reading the model again"),
+      [this, wasBuilt] {
+        if (!wasBuilt) {
+          emit session_.modelInspected();
+          return;
+        }
+        build(configuration_);
+      },
+      [this] {
+        if (link_.client().alive() && !wanted_) notAgain(QStringLiteral("read"));
+      },
+      [this](const QString& why) { refusal_ = why; });
+}
+
+void SessionModel::notAgain(const QString& what) {
+  const QString why = std::exchange(refusal_, {});
+  const QString text =
+      QStringLiteral("'%1' could not be %2 again: %3")
+          .arg(format::visible(path_), what, why.isEmpty() ? QStringLiteral("it was cancelled") : format::visible(why));
+  if (built_)
+    parts_.recovery.giveUp(text);
+  else if (!why.isEmpty())
+    emit session_.problem(text, {});
 }
 
 void SessionModel::stageGraph(const QString& stage) {

@@ -15,6 +15,7 @@ class SessionModel : public SessionPart {
 
   const QString& path() const { return path_; }
   bool built() const { return built_; }
+  bool inWorker() const { return inWorker_; }            // built in the worker that is there, not only in one before it
   std::int64_t firstStep() const { return firstStep_; }  // that a worker of its own begins the run with
   const snapshot::Configure& configuration() const { return configuration_; }
 
@@ -55,7 +56,10 @@ class SessionModel : public SessionPart {
   // The configuration of the build that its worker died of. Where a plan is `shown`, the one of it is configured again.
   void diedOf(const OptionSettings& sent, const OptionSettings& waiting, bool shown);
   void configureWithout(const QString& pass);  // what a worker died of
-  void workerDied() { opening_.reset(); }
+  void workerDied() {
+    opening_.reset();
+    inWorker_ = false;
+  }
   void workerUnresponsive();  // it does not stop for the model that is wanted now
   void becameIdle();          // reads the model that is wanted
   void forgetWanted() { wanted_.reset(); }
@@ -74,6 +78,7 @@ class SessionModel : public SessionPart {
   void wasRead();
   void wasNotRead(bool hadWorker);
   void tellUnread(const QString& why);
+  void notAgain(const QString& what);  // what was open is not in the new worker
   void look();
   void leave();  // what is open
   void wasBuilt();
@@ -104,7 +109,7 @@ class SessionModel : public SessionPart {
   snapshot::Configure shownWith_;                // of the plan that is shown
   std::optional<snapshot::Configure> diedWith_;  // of the build that its worker died of
   std::int64_t firstStep_ = 0;
-  bool built_ = false;
+  bool built_ = false, inWorker_ = false;
   bool building_ = false;
   bool workerHasPlan_ = false;  // when it was last asked
   QString refusal_;             // why the newest build failed

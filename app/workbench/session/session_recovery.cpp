@@ -87,6 +87,13 @@ void SessionRecovery::comeBack() {
   parts_.rewind.loadKept(*state, [this, goal, state] { parts_.rewind.replay(goal, state->edits); });
 }
 
+// Nothing can be asked of it but to try again.
+void SessionRecovery::giveUp(const QString& why) {
+  returnTo_.reset();
+  trace_.clear();
+  link_.stopWorker(why);
+}
+
 double SessionRecovery::stepNs() const {
   constexpr std::size_t kLooked = 64;
   const auto& steps = store_.steps();

@@ -23,6 +23,7 @@ class SessionRecovery : public SessionPart {
   void beginAgain(const snapshot::Position& goal);                       // a new worker runs all steps up to there
   void returnTo(const snapshot::Position& place) { returnTo_ = place; }  // with the next build
   void comeBack();                                                       // to where the worker was that died
+  void giveUp(const QString& why);                                       // the new worker does not have the model
   void workerDied(const QString& reason);
   BuildTrace& trace() { return trace_; }
   const BuildTrace& trace() const { return trace_; }
