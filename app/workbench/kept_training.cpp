@@ -6,6 +6,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QTimer>
+#include <algorithm>
 #include <utility>
 
 #include "app/workbench/actions.h"
@@ -43,6 +44,27 @@ QFileInfoList places(const QString& project) {
 
 QString stateBeside(const QFileInfo& place) {
   return place.filePath().chopped(11) + QStringLiteral(".safetensors");  // .place.json
+}
+
+// ", before instruction 7. Its state was kept, and 1 value that was set by hand since."
+QString whatIsKept(const SessionPlace& place) {
+  const auto& edits = place.edits;
+  const auto within = std::count_if(edits.begin(), edits.end(), [](const auto& e) { return e.instruction >= 0; });
+  if (place.instruction < 0) return QStringLiteral(", whose state was kept.");
+  QStringList lost;
+  for (const PlaceEdit& e : edits)
+    if (isDropped(e)) lost << format::visible(e.value);
+  const qint64 kept = within - lost.size();
+  QString text = QStringLiteral(", before instruction %1. The state in which the step began was kept")
+                     .arg(format::count(place.instruction));
+  if (kept > 0)
+    text += QStringLiteral(", and %1 by hand since")
+                .arg(kept == 1 ? QStringLiteral("1 value that was set")
+                               : QStringLiteral("%1 values that were set").arg(format::count(kept)));
+  text += '.';
+  if (!lost.isEmpty())
+    text += QStringLiteral(" Not kept: what was loaded from a file into %1.").arg(lost.join(QStringLiteral(", ")));
+  return text;
 }
 
 void removeOld(const QString& project) {
@@ -103,9 +125,8 @@ void KeptTraining::offer(const QString& project, qint64 run) {
   if (!offered_) return;
   const QString of = offered_->run > 0 ? QStringLiteral(" of run %1").arg(offered_->run) : QString();
   parts_.notice.showStop(
-      QStringLiteral(
-          "The window was closed at step %1%2 of %3, whose state was kept. Going on from there is a run of its own.")
-          .arg(format::count(offered_->step), of, format::fileName(offered_->path)),
+      QStringLiteral("The window was closed at step %1%2 of %3%4 Going on from there is a run of its own.")
+          .arg(format::count(offered_->step), of, format::fileName(offered_->path), whatIsKept(*offered_)),
       QStringLiteral("Continue"), [this] { parts_.actions[QStringLiteral("continue_run")]->trigger(); });
 }
 
@@ -115,9 +136,21 @@ bool KeptTraining::wanted() const {
   if (!wiring_.lasting() || !session_.built() || !session_.client().alive()) return false;
   if (!session_.client().host().local() || session_.attached() || store_.workerState() == WorkerState::kUnresponsive)
     return false;
-  if (store_.position().step() == 0 && !session_.running()) return false;
+  if (!trained() && !session_.running()) return false;
   const qint64 bytes = store_.plan() ? store_.plan()->plan().persistent_bytes() : 0;
   return 4 * bytes <= KeptStates::freeBytes(QFileInfo(store_.project().projectPath()).path());
+}
+
+bool KeptTraining::trained() const { return store_.position().step() > 0 || !session_.editsOfStep().empty(); }
+
+SessionPlace KeptTraining::present() const {
+  SessionPlace place = path_.present();
+  for (const SessionEdits::Edit& e : session_.editsOfStep()) {
+    const auto* value = store_.graph() ? store_.graph()->value(e.request.edit().value()) : nullptr;
+    place.edits.push_back({e.instruction, QByteArray::fromStdString(e.request.SerializeAsString()),
+                           value ? QString::fromStdString(value->name()) : QString(), e.before});
+  }
+  return place;
 }
 
 bool KeptTraining::keep() {
@@ -138,7 +171,8 @@ void KeptTraining::goOn() {
     if (!closing_ || saving_) return;
     if (!session_.client().alive() || store_.workerState() == WorkerState::kUnresponsive) return saved(false);
     if (session_.busy() || session_.running()) return;
-    // Of a step that is begun the state before it counts.
+    // Of a step that is begun the state before it is kept, and the way from there.
+    if (!place_ && trained()) place_ = present();
     if (store_.position().in_step()) return session_.abandon();
     save();
   });
@@ -149,9 +183,8 @@ void KeptTraining::save() {
   const QString project = store_.project().projectPath();
   const auto& runs = store_.project().runs();
   const qint64 run = runs.empty() ? 0 : runs.back().id;
-  if (project.isEmpty() || store_.position().step() == 0) return saved(false);
+  if (project.isEmpty() || !place_) return saved(false);
   file_ = baseOf(project, run);
-  place_ = path_.present();
   place_->run = run;
   session_.saveState(file_ + QStringLiteral(".part"), [this](bool good) { saved(good); });
 }

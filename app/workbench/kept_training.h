@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where a training stood when its window was closed: its state and place, as files beside the project that it was recorded
-// in, and the way to go on from there. Of the newest three runs; a state takes at most a quarter of what the disk has free.
-// Trainings of this machine only: what another machine or a script trains is theirs. GUI thread.
+// Where a training stood when its window was closed: its state, its place and what was set by hand in its step, as files
+// beside the project that it was recorded in, and the way to go on from there. Of the newest three runs; a state takes at
+// most a quarter of what the disk has free. Trainings of this machine only: what another machine or a script trains is
+// theirs. GUI thread.
 #pragma once
 
 #include <QObject>
@@ -35,6 +36,8 @@ class KeptTraining : public QObject {
 
  private:
   bool wanted() const;
+  bool trained() const;
+  SessionPlace present() const;
   void goOn();
   void save();
   void saved(bool good);
@@ -49,7 +52,7 @@ class KeptTraining : public QObject {
   ReturnPath& path_;
   bool closing_ = false, saving_ = false;
   QString file_;                       // that is written
-  std::optional<SessionPlace> place_;  // that is kept with it
+  std::optional<SessionPlace> place_;  // that is kept with it; known before a step that is begun is left
   std::optional<SessionPlace> offered_;
 };
 

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QStandardPaths>
+#include <algorithm>
 #include <utility>
 
 #include "app/workbench/model_opening.h"
@@ -123,6 +124,38 @@ void ReturnPath::goBack(const SessionPlace& place) {
   moves_ = 0;
 }
 
+std::vector<SessionEdits::Edit> ReturnPath::edits() {
+  std::vector<SessionEdits::Edit> found;
+  QStringList lost;
+  for (const PlaceEdit& e : back_->edits) {
+    snapshot::Request request;
+    if (!request.ParseFromArray(e.request.constData(), static_cast<int>(e.request.size())) || !request.has_edit()) {
+      lost << format::visible(e.value);
+      continue;
+    }
+    if (isDropped(e)) continue;  // told when the place was offered
+    const auto& values = store_.graph()->graph().values();
+    const auto named = [name = e.value.toStdString()](const auto& v) { return v.name() == name; };
+    const auto* value = store_.graph()->value(request.edit().value());
+    if (!value || !named(*value)) {
+      const auto same = std::find_if(values.begin(), values.end(), named);
+      value = same == values.end() ? nullptr : &*same;
+    }
+    if (value) {
+      request.mutable_edit()->set_value(value->id());
+      found.push_back({back_->step, e.instruction, request, e.before});
+    } else {
+      lost << format::visible(e.value);
+    }
+  }
+  if (!lost.isEmpty())
+    parts_.notice.showProblem(
+        QStringLiteral("Set by hand before the window was closed, and not set again: %1. This build has no such value")
+            .arg(lost.join(QStringLiteral(", "))),
+        {}, {});
+  return found;
+}
+
 // One move at a time; what ends somewhere else, by a cancel or an error, is where the person wants to be.
 void ReturnPath::goOn() {
   if (!back_ || !session_.built() || session_.busy() || session_.running()) return;
@@ -131,7 +164,10 @@ void ReturnPath::goOn() {
     const auto& p = store_.position();
     if (moves_ == 0) {
       ++moves_;
-      if (!back_->state.isEmpty()) return session_.takeUp(back_->step, back_->state);
+      if (!back_->state.isEmpty()) {
+        moves_ = 2;
+        return session_.takeUp(back_->step, back_->state, back_->instruction, edits());
+      }
       if (back_->step > 0 && back_->step <= kMostRepeated) return session_.train(back_->step);
     }
     const bool there = p.step() == back_->step;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "app/workbench/layouts.h"
+#include "app/workbench/session/session_edits.h"
 #include "app/workbench/session_mark.h"
 #include "app/workbench/window_parts.h"
 
@@ -40,6 +41,7 @@ class ReturnPath : public QObject {
   void keep();
   QByteArray layout() const;
   void goOn();
+  std::vector<SessionEdits::Edit> edits();  // of the place, in the plan that is shown; says what has no place there
 
   WindowParts parts_;
   ModelSession& session_;

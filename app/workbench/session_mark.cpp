@@ -3,11 +3,13 @@
 
 #include <QDir>
 #include <QFile>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QObject>
 #include <QUuid>
 
+#include "engine/snapshot/worker.pb.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -18,7 +20,36 @@ constexpr qint64 kMostBytes = 1 << 20;
 QJsonValue packed(const QByteArray& bytes) { return QString::fromLatin1(bytes.toBase64()); }
 QByteArray unpacked(const QJsonValue& value) { return QByteArray::fromBase64(value.toString().toLatin1()); }
 
+QJsonArray jsonOf(const std::vector<PlaceEdit>& edits) {
+  QJsonArray all;
+  for (const PlaceEdit& e : edits) {
+    QJsonObject o{{QStringLiteral("instruction"), e.instruction},
+                  {QStringLiteral("request"), packed(e.request)},
+                  {QStringLiteral("value"), e.value}};
+    if (e.before) o[QStringLiteral("before")] = *e.before;
+    all.append(o);
+  }
+  return all;
+}
+
+std::vector<PlaceEdit> editsOf(const QJsonArray& all) {
+  std::vector<PlaceEdit> edits;
+  for (const QJsonValue& e : all) {
+    const QJsonValue before = e[QStringLiteral("before")];
+    edits.push_back({e[QStringLiteral("instruction")].toInt(-1), unpacked(e[QStringLiteral("request")]),
+                     e[QStringLiteral("value")].toString(),
+                     before.isDouble() ? std::optional(before.toDouble()) : std::nullopt});
+  }
+  return edits;
+}
+
 }  // namespace
+
+bool isDropped(const PlaceEdit& edit) {
+  snapshot::Request request;
+  return edit.instruction >= 0 && request.ParseFromArray(edit.request.constData(), static_cast<int>(edit.request.size())) &&
+         !request.edit().path().empty();
+}
 
 QByteArray jsonOf(const SessionPlace& p) {
   return QJsonDocument(QJsonObject{{QStringLiteral("path"), p.path},
@@ -31,7 +62,8 @@ QByteArray jsonOf(const SessionPlace& p) {
                                    {QStringLiteral("layout"), packed(p.layout)},
                                    {QStringLiteral("edited"), p.edited},
                                    {QStringLiteral("state"), p.state},
-                                   {QStringLiteral("run"), p.run}})
+                                   {QStringLiteral("run"), p.run},
+                                   {QStringLiteral("edits"), jsonOf(p.edits)}})
       .toJson(QJsonDocument::Compact);
 }
 
@@ -63,6 +95,7 @@ std::optional<SessionPlace> readPlace(const QString& path, QString* problem) {
   p.edited = o[QStringLiteral("edited")].toBool();
   p.state = o[QStringLiteral("state")].toString();
   p.run = o[QStringLiteral("run")].toInteger();
+  p.edits = editsOf(o[QStringLiteral("edits")].toArray());
   if (p.path.isEmpty()) return refuse(QStringLiteral("no path"));
   if (p.step < 0) return refuse(QStringLiteral("step %1").arg(p.step));
   return p;

@@ -7,9 +7,12 @@
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cstring>
 
 #include "app/workbench/kept_training.h"
 #include "app/workbench/recent_files.h"
+#include "storage/queries.h"
+#include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -18,6 +21,8 @@ using namespace stepscope;
 
 class KeptTrainingTest : public QObject {
   Q_OBJECT
+
+  static constexpr int kInstruction = 16;  // of a step that is begun
 
   QTemporaryDir folder_;
   std::vector<double> undisturbed_;  // losses
@@ -38,6 +43,15 @@ class KeptTrainingTest : public QObject {
 
   static QString weightsOf(const RunEntry& run) { return run.settings.at(QStringLiteral("weights")); }
 
+  // It came there and does nothing more.
+  static bool stands(WindowDriver& w, std::int64_t step, bool inStep) {
+    return w.loop().wait([&] {
+      const auto& p = w->store().position();
+      const bool there = p.step() == step && p.in_step() == inStep && (!inStep || p.instruction() == kInstruction);
+      return there && !w->session().busy();
+    }) && w.settled();
+  }
+
   static bool built(WindowDriver& w) {
     return w.loop().wait([&] { return w->session().built() && !w->session().busy() && !w->store().building(); }) &&
            w.settled();
@@ -55,7 +69,7 @@ class KeptTrainingTest : public QObject {
     QCOMPARE(undisturbed_.size(), 12u);
   }
 
-  // Between two steps, and in the middle of one, whose beginning counts.
+  // Between two steps, and in the middle of one.
   void aClosedTrainingGoesOn_data() {
     QTest::addColumn<bool>("inStep");
     QTest::addColumn<bool>("fromProject");
@@ -72,7 +86,10 @@ class KeptTrainingTest : public QObject {
       QVERIFY_DONE(w.build(bundledModels()[0]), w);
       w.loop().act([&] { w->session().train(6); });
       QVERIFY(w.recorded());
-      for (int i = 0; i < 3 && inStep; ++i) QVERIFY_DONE(w.act("step"), w);
+      if (inStep) {
+        w.loop().act([&] { w->session().runTo(kInstruction); });
+        QVERIFY(w.settled());
+      }
       QVERIFY(close(w));
     }
     QString problem;
@@ -90,10 +107,9 @@ class KeptTrainingTest : public QObject {
     w.picture(fromProject ? QStringLiteral("offered-in-a-project") : QStringLiteral("offered-beside-the-set-up"));
     QVERIFY_DONE(w.act("continue_run"), w);
     QVERIFY(built(w));
-    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 6 && !w->session().busy(); }));
-    QVERIFY(!w->store().position().in_step());
+    QVERIFY(stands(w, 6, inStep));
     QVERIFY(!w->notice().isStop() && !w->notice().isProblem());
-    w.loop().act([&] { w->session().train(6); });
+    w.loop().act([&] { w->session().train(inStep ? 5 : 6); });
     QVERIFY(w.recorded());
     QCOMPARE(w->store().position().step(), 12);
     const auto& loss = w->store().series().loss();
@@ -109,6 +125,86 @@ class KeptTrainingTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(w->store().series().loss().back(), undisturbed_[8]);
     QVERIFY_LOOP(w);
+  }
+
+  // What was set by hand comes back with the place, and the step that ends with it says so in the run that goes on.
+  void whatWasSetByHandComesBack_data() {
+    QTest::addColumn<int>("steps");
+    QTest::addColumn<bool>("inStep");
+    QTest::newRow("set in a step") << 3 << true;
+    QTest::newRow("set between steps") << 3 << false;
+    QTest::newRow("set in the first step") << 0 << true;
+  }
+  void whatWasSetByHandComesBack() {
+    QFETCH(int, steps);
+    QFETCH(bool, inStep);
+    const QString path = project(QTest::currentDataTag());
+    int parameter = -1;
+    const auto edit = [&](WindowDriver& w) {
+      parameter = valueOf(w, [](const auto& v) { return v.role() == snapshot::INITIALIZER && v.trained(); });
+      if (steps > 0) w.loop().act([&] { w->session().train(steps); });
+      if (!w.recorded()) return false;
+      if (inStep) w.loop().act([&] { w->session().runTo(kInstruction); });
+      if (!w.settled() || w->store().position().in_step() != inStep) return false;
+      w.loop().act([&] { w->session().editElement(parameter, {0, 0, 0, 0}, 3, 0.25); });
+      return w.settled();
+    };
+    std::vector<double> losses;
+    const auto twoMore = [&](WindowDriver& w) {
+      return w.act("step_whole") && w.act("step_whole") && w.recorded() && w->store().steps().size() >= 2;
+    };
+    {
+      WindowDriver w;
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      QVERIFY(edit(w));
+      QVERIFY_DONE(twoMore(w), w);
+      losses = w->store().series().loss();
+      losses.erase(losses.begin(), losses.end() - 2);
+      QVERIFY(losses[1] != undisturbed_[static_cast<std::size_t>(steps) + 1]);
+    }
+    {
+      WindowDriver w;
+      w->setProjectPath(path);
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      QVERIFY(edit(w));
+      QVERIFY(close(w));
+    }
+    WindowDriver w;
+    w->setProjectPath(path);
+    QVERIFY_DONE(w.openRecorded(path), w);
+    const QString told = w->notice().text();
+    QVERIFY2(told.contains(QStringLiteral("closed at step %1 of run 1").arg(steps)), qPrintable(told));
+    QCOMPARE(told.contains(QStringLiteral("before instruction %1").arg(kInstruction)), inStep);
+    QCOMPARE(told.contains(QStringLiteral("1 value that was set by hand")), inStep);
+    w.picture(QTest::currentDataTag());
+    QVERIFY_DONE(w.act("continue_run"), w);
+    QVERIFY(built(w));
+    QVERIFY(stands(w, steps, inStep));
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY(w.select(Selection::ofValue(parameter)));
+    float first = 0;
+    const TensorPtr shown = w.shownTensor();
+    QVERIFY(shown && shown->data().size() >= sizeof first);
+    std::memcpy(&first, shown->data().data(), sizeof first);
+    QCOMPARE(first, 3.0F);
+    QVERIFY_DONE(twoMore(w), w);
+    QCOMPARE(w->store().series().loss(), losses);
+    QCOMPARE(newestRun(w).id, 2);
+    std::vector<std::int64_t> edited;
+    const auto written = [&] {
+      edited.clear();
+      const auto read = storage::Project::openReadOnly(path.toStdString());
+      for (const auto& alert : storage::readAlerts(*read, 2).value())
+        if (alert.code == "edited") edited.push_back(alert.step);
+      return !edited.empty();
+    };
+    QVERIFY2(w.loop().wait(written, 10'000), "the run that goes on says what was set by hand");
+    QCOMPARE(edited, std::vector<std::int64_t>{steps});
+    // A worker that dies comes back to it too.
+    w.loop().act([&] { w->session().rewind(steps); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().series().loss().back(), inStep ? undisturbed_[static_cast<std::size_t>(steps)] : losses[0]);
   }
 
   // At full speed it stops at the end of a step first, and the run is not called finished.

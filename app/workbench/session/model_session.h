@@ -52,6 +52,7 @@ class ModelSession : public QObject {
   // What was there before is brought back: after another worker, a build that was cancelled, a step back in time.
   bool restoring() const { return comingBack() || rewind_.restoring(); }
   bool edited() const { return !edits_.all().empty(); }  // values were set by hand in this session
+  std::vector<SessionEdits::Edit> editsOfStep() const { return edits_.ofStep(parts_.store.position().step()); }  // at hand
 
   // What each does says the part that does it.
   void inspect(const QString& path, const QString& missingWeights) { model_.inspect(path, missingWeights); }
@@ -75,7 +76,9 @@ class ModelSession : public QObject {
   void rewind(std::int64_t step) { rewind_.rewindThen(step, {}); }
   void askRewindWays(const std::function<void(const RewindWays&)>& then) { rewind_.askWays(then); }
   void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
-  void takeUp(std::int64_t step, const QString& path) { rewind_.takeUp(step, path); }
+  void takeUp(std::int64_t step, const QString& path, int instruction, const std::vector<SessionEdits::Edit>& edits) {
+    rewind_.takeUp(step, path, instruction, edits);
+  }
   void train(std::int64_t steps) { trainer_.train(steps); }
   void letRun() { trainer_.letRun(); }
   void pause() { trainer_.pause(); }

@@ -8,6 +8,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "app/workbench/session/model_session.h"
@@ -134,6 +135,14 @@ void SessionEdits::takenBack(const snapshot::Position& p) {
 void SessionEdits::stepAbandoned(std::int64_t step) {
   std::erase_if(edits_, [step](const Edit& e) { return e.step >= step && e.instruction >= 0; });
 }
+
+std::vector<SessionEdits::Edit> SessionEdits::ofStep(std::int64_t step) const {
+  std::vector<Edit> edits;
+  std::copy_if(edits_.begin(), edits_.end(), std::back_inserter(edits), [step](const Edit& e) { return e.step == step; });
+  return edits;
+}
+
+void SessionEdits::takeOver(const std::vector<Edit>& edits) { edits_.insert(edits_.end(), edits.begin(), edits.end()); }
 
 void SessionEdits::rewound(std::int64_t step) {
   std::erase_if(edits_, [step](const Edit& e) { return e.step > step || (e.step == step && e.instruction >= 0); });

@@ -30,6 +30,8 @@ class SessionEdits : public SessionPart {
 
   explicit SessionEdits(const SessionParts& parts) : SessionPart(parts) {}
 
+  std::vector<Edit> ofStep(std::int64_t step) const;
+  void takeOver(const std::vector<Edit>& edits);           // of a session before this one
   const std::vector<Edit>& all() const { return edits_; }  // in the order they were made
 
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "app/workbench/session/model_session.h"
-#include "app/workbench/session/session_edits.h"
 #include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_recovery.h"
 #include "app/workbench/session/session_stepper.h"
@@ -124,12 +123,22 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
     rewindThen(step, there, instruction + 1);
 }
 
-void SessionRewind::takeUp(std::int64_t step, const QString& path) {
+void SessionRewind::takeUp(std::int64_t step, const QString& path, int instruction,
+                           const std::vector<SessionEdits::Edit>& edits) {
   if (link_.refuse()) return;
-  loadKept({step, path}, [this] {
+  loadKept({step, path}, [this, step, instruction, edits] {
+    const auto within = std::find_if(edits.begin(), edits.end(), [](const auto& e) { return e.instruction >= 0; });
     parts_.model.beginsAnew();
+    parts_.edits.takeOver({edits.begin(), within});
     parts_.stepper.stopped();
     parts_.trainer.keepState();
+    if (instruction < 0) return;
+    parts_.edits.takeOver({within, edits.end()});
+    snapshot::Position goal;
+    goal.set_step(step);
+    goal.set_in_step(true);
+    goal.set_instruction(std::clamp(instruction, 0, store_.plan() ? store_.plan()->size() : 0));
+    replay(goal, static_cast<std::size_t>(within - edits.begin()));
   });
 }
 

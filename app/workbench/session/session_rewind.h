@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/workbench/session/rewind_ways.h"
+#include "app/workbench/session/session_edits.h"
 #include "app/workbench/session/session_link.h"
 #include "app/workbench/state_ring.h"
 
@@ -27,8 +28,9 @@ class SessionRewind : public SessionPart {
   void goTo(std::int64_t step, int instruction);
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
   void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
-  // Of a training that went on before: the state before the step, in a file.
-  void takeUp(std::int64_t step, const QString& path);
+  // Of a training that went on before: the state before the step, in a file, which holds those of its edits that were made
+  // between steps. Then the step up to the instruction, with the other edits; -1: it was not begun.
+  void takeUp(std::int64_t step, const QString& path, int instruction, const std::vector<SessionEdits::Edit>& edits);
   void loadKept(const KeptStates::State& state, const Then& then);
   bool replaying() const { return replaying_; }
   bool restoring() const { return replaying_ || loading_; }  // the worker is on its way to where it is to stand
