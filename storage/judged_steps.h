@@ -15,7 +15,8 @@
 namespace stepscope::storage {
 
 // How steps ran, which their times depend on: the column `speed` of `steps`.
-inline constexpr std::string_view kFullSpeed = "full speed", kRecorded = "recorded", kWalked = "walked";
+inline constexpr std::string_view kFullSpeed = "full speed", kRecorded = "recorded", kWatched = "watched",
+                                  kWalked = "walked";
 
 // For a file of this schema version. A reader's connection stays one that writes nothing.
 Status makeJudgedSteps(const Connection& connection, int version, bool reader);

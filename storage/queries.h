@@ -81,7 +81,7 @@ struct StepRow {
   std::string batch;
   std::int64_t recordingNs = 0;        // of ns
   std::int64_t cpuNs = 0, waitNs = 0;  // see the columns of `steps`
-  std::string speed;                   // kFullSpeed, kRecorded or kWalked
+  std::string speed;                   // kFullSpeed, kRecorded, kWatched or kWalked
 };
 
 // Rows of the tables alerts, lost, plans and graphs; -1 = of no node, value, instruction or step.

@@ -334,7 +334,7 @@ void Recorder::planResumed(std::string signature) {
 
 void Recorder::step(const snapshot::StepRecord& step, bool walked) {
   StepDone event;
-  event.speed = walked ? kWalked : step.spans_size() > 0 ? kRecorded : kFullSpeed;
+  event.speed = walked ? kWalked : step.every_value() ? kWatched : step.spans_size() > 0 ? kRecorded : kFullSpeed;
   if (impl_->settings.spans && step.spans_size() > 0) {
     event.spans = encodeSpans(step);
     event.spanCount = step.spans_size();

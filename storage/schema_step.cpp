@@ -34,8 +34,8 @@ Table stepsTable() {
         "its threads were ready and waited for a core, summed up; of steps below 20 ms one in 20 ms has that of those "
         "before it too"},
        {"speed", "TEXT NOT NULL DEFAULT ''",
-        "how it ran: full speed; recorded, with the begin and end of every instruction; walked, instruction by instruction "
-        "to stop at breakpoints"}},
+        "how it ran: full speed; recorded, with the begin and end of every instruction; watched, recorded and every value "
+        "looked at for NaN and Inf; walked, instruction by instruction to stop at breakpoints"}},
       "",
       {"run, step"}};
 }

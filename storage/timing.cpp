@@ -119,7 +119,7 @@ void summarise(Samples& samples, PlanTable& shown, Timing& timing) {
 }  // namespace
 
 void StepKind::add(std::int64_t ns, std::int64_t cpuNs, std::int64_t waitNs, std::string_view speed) {
-  ++(speed == kWalked ? walked : speed == kRecorded ? recorded : full);
+  ++(speed == kWalked ? walked : speed == kWatched ? watched : speed == kRecorded ? recorded : full);
   if (cpuNs <= 0) return;
   ++measured;
   cpu = saturatingAdd(cpu, cpuNs);
@@ -129,8 +129,9 @@ void StepKind::add(std::int64_t ns, std::int64_t cpuNs, std::int64_t waitNs, std
 
 std::string StepKind::speed() const {
   std::string text;
-  const int kinds = (full > 0) + (recorded > 0) + (walked > 0);
-  for (const auto& [n, name] : {std::pair(full, kFullSpeed), std::pair(recorded, kRecorded), std::pair(walked, kWalked)}) {
+  const int kinds = (full > 0) + (recorded > 0) + (watched > 0) + (walked > 0);
+  for (const auto& [n, name] : {std::pair(full, kFullSpeed), std::pair(recorded, kRecorded), std::pair(watched, kWatched),
+                                std::pair(walked, kWalked)}) {
     if (n == 0) continue;
     if (!text.empty()) text += ", ";
     text += kinds > 1 ? fmt::format("{} {}", n, name) : std::string(name);

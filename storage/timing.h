@@ -32,9 +32,9 @@ TimeStats statisticsOf(std::vector<std::int64_t>& times);
 
 // What the judged steps are, besides their wall time.
 struct StepKind {
-  std::int64_t full = 0, recorded = 0, walked = 0;  // steps of each speed
-  std::int64_t cpu = 0, wait = 0, wall = 0;         // ns: sums over those whose processor time was measured
-  std::int64_t measured = 0;                        // how many those are
+  std::int64_t full = 0, recorded = 0, watched = 0, walked = 0;  // steps of each speed
+  std::int64_t cpu = 0, wait = 0, wall = 0;                      // ns: sums over those whose processor time was measured
+  std::int64_t measured = 0;                                     // how many those are
 
   void add(std::int64_t ns, std::int64_t cpuNs, std::int64_t waitNs, std::string_view speed);
   std::string speed() const;  // "full speed", "recorded", "walked"; several as "12 recorded, 3 full speed"; empty: no step

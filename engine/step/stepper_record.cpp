@@ -75,6 +75,7 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_peak_bytes(touchedPersistent_ + touched_ + executor_->dynamicBytes());
   record.set_batch(batch_.label);
   record.set_warm_up(!stepped_);
+  record.set_every_value(context_.numbers.everywhere);
   for (snapshot::InputDensity& density : step().density.measure(batch_)) {
     // What passes sparse_labels and eliminate_padding made of it.
     density.set_computed(density.total());

@@ -26,10 +26,11 @@ class JudgedSteps : public ::testing::Test {
     plan_ = testing::samplePlan({1, 0});
     recorder_->plan(plan_);
   }
-  void run(std::int64_t number, bool stopped = false, bool walked = false) {
+  void run(std::int64_t number, bool stopped = false, bool walked = false, bool watched = false) {
     auto step = testing::sampleStep(plan_, number);
     step.set_cpu_ns(kCpu);
     step.set_wait_ns(wait_);
+    step.set_every_value(watched);
     step.set_ns(stopped ? kWaiting : kStep);
     recorder_->step(step, walked);
     if (!stopped) return;
@@ -90,6 +91,19 @@ TEST_F(JudgedSteps, WarmUpIsAllThatARunOfOneStepHas) {
   run(0);
   run(1, true);
   expectJudged(end(), 0);
+}
+
+// Run with *Break on* looks at every value, which a small model feels: its times are not those of a recorded run.
+TEST_F(JudgedSteps, SayWhereEveryValueWasLookedAt) {
+  for (const bool looked : {true, false}) {
+    begin();
+    for (int i = 0; i < 3; ++i) run(i, false, false, looked);
+    expectJudged(end(), 2);
+  }
+  const Project project = Project::openReadOnly(path()).value();
+  EXPECT_EQ(readTiming(project, 1)->kind.speed(), "watched");
+  const auto compared = compareRuns(project, 1, 2);
+  EXPECT_EQ(unlikeSpeeds(compared->kindA, compared->kindB), "A watched, B recorded");
 }
 
 // Instruction by instruction is slower: such steps count only where a run has no others.

@@ -292,6 +292,7 @@ class LiveTest : public QObject {
     w.loop().act([&] { w->session().train(kSteps); });
     QVERIFY(w.loop().wait([&] { return !w->store().steps().empty() && w->store().steps().back()->step() >= kKilledAfter; },
                           300'000));
+    QVERIFY(!w->store().steps().back()->every_value());
     QVERIFY(w->session().running());
     kill(childProcesses().front(), SIGKILL);
     QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }));
@@ -315,6 +316,7 @@ class LiveTest : public QObject {
       const std::size_t before = w->store().series().size();
       w.loop().act([&] { w->actions()[QStringLiteral("run")]->trigger(); });
       QVERIFY(w.loop().wait([&] { return w->store().series().size() >= before + 20; }));
+      QVERIFY2(w->store().steps().back()->every_value(), "F5 looks at every value");
       w.loop().act([&] {
         emit w->wishes().setOption(QStringLiteral("pass.cse"), round == 1 ? QStringLiteral("on") : QStringLiteral("off"));
       });

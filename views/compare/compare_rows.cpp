@@ -113,8 +113,8 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
   if (!times.a.speed.isEmpty() || !times.b.speed.isEmpty()) {
     rows.push_back(textSummary(QStringLiteral("Steps ran"), times.a.speed, times.b.speed));
     rows.back().cells[0].tip = QStringLiteral(
-        "full speed; recorded, with the begin and end of every instruction; walked, instruction by instruction to stop at "
-        "breakpoints");
+        "full speed; recorded, with the begin and end of every instruction; watched, recorded and every value looked at for "
+        "NaN and Inf (Run with Break on); walked, instruction by instruction to stop at breakpoints");
     if (!times.unlike().isEmpty()) rows.back().cells[3].role = QStringLiteral("warn");
   }
   if (times.a.measured || times.b.measured) {

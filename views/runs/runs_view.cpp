@@ -39,8 +39,9 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
            {QStringLiteral("Max"), QStringLiteral("Slowest step"), true, 6},
            {QStringLiteral("Ran"),
             QStringLiteral(
-                "How those steps ran: at full speed; recorded, with the begin and end of every instruction; walked, "
-                "instruction by instruction. Busy: something else ran on the machine. Times of different kinds do not "
+                "How those steps ran: at full speed; recorded, with the begin and end of every instruction; watched, "
+                "recorded and every value looked at for NaN and Inf; walked, instruction by instruction. Busy: something "
+                "else ran on the machine. Times of different kinds do not "
                 "compare"),
             false, 6},
            {QStringLiteral("State"), QStringLiteral("running, finished, failed, cancelled or interrupted"), false, 7}},
