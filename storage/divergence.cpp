@@ -24,18 +24,24 @@ constexpr std::int64_t kMostStatistics = 500'000;  // per run; what diverges fir
 constexpr std::array kStatistics = {"elements", "NaN", "Inf", "norm", "mean", "std", "min", "max"};
 constexpr std::size_t kCounts = 3;  // numbers of elements: a tolerance does not make them equal
 using Statistics = std::array<double, kStatistics.size()>;
-using StatisticsOfStep = std::map<std::string, Statistics>;  // by name of the value
+// By name of the value, and whether it was watched: what belongs to the state is then as the step left it, else as it was
+// before; and a gradient is as it lies in memory, which may carry a loss scale.
+using StatisticsOfStep = std::map<std::pair<std::string, bool>, Statistics>;
+constexpr int kWithKinds = 3;  // version of the schema
 
 Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(Statement rows,
-                  project.connection().prepare(fmt::format(
-                      "SELECT step, name, count, nan, inf, norm, mean, std, min, max FROM tensor_stats WHERE id IN (SELECT "
-                      "max(id) FROM tensor_stats WHERE run = ?1 AND {} GROUP BY step, value) ORDER BY step, id LIMIT ?2",
-                      notTakenBack(project.schemaVersion(), "tensor_stats", "?1"))));
+  const std::string watched = project.schemaVersion() < kWithKinds ? "1" : "kind = 'watched'";
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(fmt::format(
+          "SELECT step, name, count, nan, inf, norm, mean, std, min, max, {0} FROM tensor_stats WHERE id IN "
+          "(SELECT max(id) FROM tensor_stats WHERE run = ?1 AND {1} GROUP BY step, value, {0}) ORDER BY step, id "
+          "LIMIT ?2",
+          watched, notTakenBack(project.schemaVersion(), "tensor_stats", "?1"))));
   rows.bind(run, kMostStatistics);
   std::map<std::int64_t, StatisticsOfStep> out;
   while (rows.next()) {
-    Statistics& s = out[rows.integer(0)][rows.text(1)];
+    Statistics& s = out[rows.integer(0)][{rows.text(1), rows.integer(10) != 0}];
     for (std::size_t i = 0; i < s.size(); ++i) s[i] = rows.real(static_cast<int>(i) + 2);
   }
   SS_STORE_TRY(rows.status());
@@ -119,9 +125,9 @@ void compareStatistics(std::int64_t step, const StatisticsOfStep& a, const Stati
     while (outside < x.size() && (outside < kCounts ? x[outside] == y[outside] : agree(x[outside], y[outside], tolerance)))
       ++outside;
     const std::size_t shown = outside < x.size() ? outside : unequal;
-    const Order::Place place = order.of(value);
-    pairs.push_back(
-        {place.position, outside < x.size(), {step, kStatistics[shown], x[shown], y[shown], place.phase, value}});
+    const std::string& name = value.first;
+    const Order::Place place = order.of(name);
+    pairs.push_back({place.position, outside < x.size(), {step, kStatistics[shown], x[shown], y[shown], place.phase, name}});
   }
 }
 

@@ -57,7 +57,8 @@ Table stepSpansTable() {
 
 Table tensorStatsTable() {
   return {"tensor_stats",
-          "Statistics of a value at a step: of watched values, and in some steps (option record.statistics) of trained "
+          "Statistics of a value at a step: of watched values in every step, and in some steps (option record.statistics) "
+          "of trained "
           "parameters, their "
           "gradients and the outputs of modules.",
           {{"id", kId, "number of the row"},
@@ -77,7 +78,8 @@ Table tensorStatsTable() {
            {"negative", kInt, "elements below 0"},
            {"histogram", kText, "JSON array: 64 equal bins from min to max; empty array = not counted"},
            {"kind", "TEXT NOT NULL DEFAULT 'watched'",
-            "watched, parameter (before the update), gradient (as accumulated, before clipping), output (of a module)"},
+            "watched (when it was computed; state as the step left it), parameter (before the update), gradient (as "
+            "accumulated, before clipping), output (of a module)"},
            {"subject", "TEXT NOT NULL DEFAULT ''", "name of the parameter, or path of the module"},
            {"node", "INTEGER NOT NULL DEFAULT -1", "node that computed it, -1 = none"}},
           "",

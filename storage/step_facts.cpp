@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
@@ -170,16 +171,13 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
   return rowLossesOf(project, standingSteps(project.schemaVersion()), run, most);
 }
 
-Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
-                                                                                                 std::int64_t run,
-                                                                                                 std::int64_t most) {
-  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
-  if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_ASSIGN(
-      Statement counts,
-      project.connection().prepare(fmt::format(
-          "SELECT step, count(*) FROM tensor_stats WHERE run = ?1 AND kind != 'watched' AND {} GROUP BY step ORDER BY step",
-          statisticsStand(project))));
+// Rows that `which` selects, at most about `most`: of as many steps as that allows, evenly spread.
+static Status addStatistics(const Project& project, std::int64_t run, std::int64_t most, const std::string& which,
+                            std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>& out) {
+  const std::string where = fmt::format("run = ?1 AND {} AND {}", which, statisticsStand(project));
+  SS_STORE_ASSIGN(Statement counts,
+                  project.connection().prepare(
+                      fmt::format("SELECT step, count(*) FROM tensor_stats WHERE {} GROUP BY step ORDER BY step", where)));
   counts.bind(run);
   std::vector<std::int64_t> steps;
   std::int64_t all = 0;
@@ -189,22 +187,29 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
   }
   SS_STORE_TRY(counts.status());
   const std::size_t stride = most > 0 ? static_cast<std::size_t>((all + most - 1) / std::max<std::int64_t>(1, most)) : 1;
+  std::set<std::int64_t> chosen;
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (stride <= 1 || i % stride == 0 || i + 1 == steps.size()) out[steps[i]];
+    if (stride <= 1 || i % stride == 0 || i + 1 == steps.size()) chosen.insert(steps[i]);
   SS_STORE_ASSIGN(
       Statement rows,
       project.connection().prepare(fmt::format(
-          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, "
-          "norm FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND kind != "
-          "'watched' AND {} GROUP BY step, value) ORDER BY id",
-          statisticsStand(project))));
+          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
+          "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE {} GROUP BY step, value) ORDER BY id",
+          where)));
   rows.bind(run);
-  while (rows.next()) {
-    const auto place = out.find(rows.integer(0));
-    if (place == out.end()) continue;
-    place->second.push_back(statisticsOf(rows, 1));
-  }
-  SS_STORE_TRY(rows.status());
+  while (rows.next())
+    if (chosen.contains(rows.integer(0))) out[rows.integer(0)].push_back(statisticsOf(rows, 1));
+  return rows.status();
+}
+
+// Watched values have rows in every step, which must not push out the few steps that have those of the others.
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
+                                                                                                 std::int64_t run,
+                                                                                                 std::int64_t most) {
+  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
+  if (project.schemaVersion() < kFirstVersion) return out;
+  SS_STORE_TRY(addStatistics(project, run, most, "kind != 'watched'", out));
+  SS_STORE_TRY(addStatistics(project, run, most, "kind = 'watched'", out));
   return out;
 }
 
@@ -221,7 +226,7 @@ Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step
                   project.connection().prepare(fmt::format(
                       "SELECT kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, "
                       "inf, norm FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 "
-                      "AND step = ?2 AND kind != 'watched' AND {} GROUP BY value) ORDER BY id",
+                      "AND step = ?2 AND {} GROUP BY value, kind = 'watched') ORDER BY id",
                       statisticsStand(project))));
   rows.bind(run, step.step);
   while (rows.next()) *record.add_statistics() = statisticsOf(rows, 0);

@@ -49,7 +49,7 @@ void Recording::ledger() {
 }
 
 void Recording::statistics(const snapshot::TensorData& value) {
-  if (!recording_ || !value.unavailable().empty() || value.statistics().count() == 0) return;
+  if (!recording_ || value.statistics().count() == 0) return;
   std::string now = std::to_string(value.step()) + value.statistics().SerializeAsString();
   std::string& before = told_[value.value()];
   if (now == before) return;

@@ -7,58 +7,48 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/profile/tensor_summary.h"
 #include "kernels/dispatch.h"
 
 namespace stepscope {
 
+namespace {
+
+constexpr std::int64_t kBlock = 1 << 15;
+using Bins = std::array<std::int64_t, 64>;
+
+template <typename T>
+void countInto(Bins& bins, const T* data, std::int64_t count, double minimum, double width) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = static_cast<double>(data[i]);
+    if (!std::isfinite(x)) continue;
+    const auto bin = width > 0 ? static_cast<std::size_t>((x - minimum) / width * 64) : 0;
+    ++bins[std::min<std::size_t>(bin, 63)];
+  }
+}
+
+}  // namespace
+
 snapshot::TensorStatistics tensorStatistics(const TensorView& view) {
-  snapshot::TensorStatistics s;
-  s.set_count(view.elements());
-  double minimum = INFINITY, maximum = -INFINITY, sum = 0, squares = 0;
-  std::int64_t zeros = 0, nan = 0, inf = 0, negative = 0, finite = 0;
-  const auto each = [&](auto&& visit) {
+  snapshot::TensorStatistics s = tensorSummary(view);
+  Bins bins{};
+  if (view.present() && view.data && view.dtype != DType::kString) {
+    const double minimum = s.min(), width = s.max() - s.min();
+    const std::int64_t count = view.elements(), blocks = (count + kBlock - 1) / kBlock;
     dispatchFixed(view.dtype, [&](auto tag) {
       using T = decltype(tag);
       const T* data = static_cast<const T*>(view.data);
-      for (std::int64_t i = 0; i < view.elements(); ++i) visit(static_cast<double>(data[i]));
+#pragma omp parallel if (blocks > 16)
+      {
+        Bins some{};
+#pragma omp for schedule(static) nowait
+        for (std::int64_t b = 0; b < blocks; ++b)
+          countInto(some, data + b * kBlock, std::min(kBlock, count - b * kBlock), minimum, width);
+#pragma omp critical(stepscope_histogram)
+        for (std::size_t i = 0; i < bins.size(); ++i) bins[i] += some[i];
+      }
     });
-  };
-  each([&](double x) {
-    if (std::isnan(x)) {
-      ++nan;
-      return;
-    }
-    if (x < 0) ++negative;
-    if (std::isinf(x)) {
-      ++inf;
-      return;
-    }
-    ++finite;
-    if (x == 0) ++zeros;
-    minimum = std::min(minimum, x);
-    maximum = std::max(maximum, x);
-    sum += x;
-    squares += x * x;
-  });
-  const double mean = finite > 0 ? sum / static_cast<double>(finite) : 0;
-  s.set_zeros(zeros);
-  s.set_nan(nan);
-  s.set_inf(inf);
-  s.set_negative(negative);
-  s.set_min(finite > 0 ? minimum : 0);
-  s.set_max(finite > 0 ? maximum : 0);
-  s.set_mean(mean);
-  s.set_norm(std::sqrt(squares));
-  double deviation = 0;
-  std::array<std::int64_t, 64> bins{};
-  const double width = finite > 0 ? maximum - minimum : 0;
-  each([&](double x) {
-    if (!std::isfinite(x)) return;
-    deviation += (x - mean) * (x - mean);
-    const auto bin = width > 0 ? static_cast<std::size_t>((x - minimum) / width * 64) : 0;
-    ++bins[std::min<std::size_t>(bin, 63)];
-  });
-  s.set_std(finite > 0 ? std::sqrt(deviation / static_cast<double>(finite)) : 0);
+  }
   for (const std::int64_t count : bins) s.add_histogram(count);
   return s;
 }

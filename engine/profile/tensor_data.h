@@ -10,7 +10,7 @@
 
 namespace stepscope {
 
-// In double precision; infinities and NaN are counted and left out of the others.
+// What tensorSummary() gives, and the histogram: the same for any number of threads.
 snapshot::TensorStatistics tensorStatistics(const TensorView& view);
 
 // The contents of a slice (empty = everything), cut to `limit` elements from the outer axes on, so that rows stay whole as

@@ -30,17 +30,13 @@ void NumberJudge::after(const Executor& executor, int instruction, bool fullSpee
 }
 
 void NumberJudge::lookAtWatched(const Executor& executor, int instruction) {
-  const ExecutionPlan& plan = executor.plan();
-  for (const int b : plan.instructions[static_cast<std::size_t>(instruction)].outputs) {
-    if (b < 0) continue;
-    const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
-    if (std::find(context_.watched.begin(), context_.watched.end(), id) == context_.watched.end()) continue;
-    const auto contents = executor.read(id);
-    if (!contents || !isFloating(contents->dtype())) continue;
-    const snapshot::TensorStatistics found = tensorSummary(contents->view());
+  for (const WatchedValues::Watched& watched : context_.watched.all()) {
+    if (!watched.running || watched.running->instruction != instruction) continue;
+    const snapshot::TensorStatistics& found = watched.running->statistics;
     const bool nan = context_.numbers.nan && found.nan() > 0, inf = context_.numbers.inf && found.inf() > 0;
     if (nan || inf)
-      found_ = fmt::format("watched value '{}' holds {}", toUtf8(executor.graph().value(id).name), nan ? "NaN" : "Inf");
+      found_ = fmt::format("watched value '{}' holds {}", toUtf8(executor.graph().value(watched.value).name),
+                           nan ? "NaN" : "Inf");
   }
 }
 

@@ -20,7 +20,8 @@ class NumberJudge {
   NumberJudge(const StepContext& context, const SymbolicStep& step) : context_(context), step_(step) {}
 
   void begin();  // a step
-  // After an instruction. `fullSpeed`: nobody walks, so every value is looked at where that is wanted.
+  // After an instruction, when the context's watched values have been looked at. `fullSpeed`: nobody walks, so every value
+  // is looked at where that is wanted.
   void after(const Executor& executor, int instruction, bool fullSpeed);
   // Before a collective begins while the backward pass runs, which may write over the gradients that it sends.
   void beforeExchange(const Executor& executor, int instruction);

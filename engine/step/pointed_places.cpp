@@ -74,10 +74,10 @@ std::vector<std::string> PointedPlaces::resolve(const Stepper& stepper, StepCont
         b.set_predicate(stepper.graph().value(value).name + b.predicate().substr(predicate->value.size()));
     }
   }
-  if (watched_.empty()) return nowhere;
-  context.watched.clear();
-  for (const ValueKey& key : watched_)
-    if (const ValueId value = keys.find(key)) context.watched.push_back(value);
+  if (watched_.size() != context.watched.all().size()) return nowhere;  // they were named while there was no plan
+  std::vector<ValueId> watched;
+  for (const ValueKey& key : watched_) watched.push_back(keys.find(key));
+  context.watched.rename(watched);
   return nowhere;
 }
 

@@ -18,6 +18,7 @@
 #include "engine/step/flight_recorder.h"
 #include "engine/step/numbers.h"
 #include "engine/step/step_notes.h"
+#include "engine/step/watched_values.h"
 
 namespace stepscope {
 
@@ -33,10 +34,10 @@ struct StepContext {
   std::atomic<bool> cancelled = false;  // set by another thread, taken back by what it ends
   std::vector<snapshot::Breakpoint> breakpoints;
   FlightRecorder flight;
-  std::vector<ValueId> watched;  // of the plan that runs
-  NumberWatch numbers;           // of the step that runs or comes next
-  RowsChoices rows;              // decided for the batch of the step that runs or comes next
-  Ranks* ranks = nullptr;        // null: the process trains alone. Lent
+  WatchedValues watched;
+  NumberWatch numbers;     // of the step that runs or comes next
+  RowsChoices rows;        // decided for the batch of the step that runs or comes next
+  Ranks* ranks = nullptr;  // null: the process trains alone. Lent
   // Of parameters without a rate of their own, in the place of the option `lr` that the plans were built with.
   std::optional<double> learningRate;
   bool resumed = false;       // the state came from a file that a run wrote

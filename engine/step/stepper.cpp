@@ -111,6 +111,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   const bool takenBack = !judge_.found().empty() && takesBack(step());
   if (!ran || takenBack) {
     context_.flight.drop();
+    context_.watched.drop();
     collectives_.leave();
   }
   if (!ran || takenBack) ++context_.places;  // what is in memory is of no step that stands
@@ -129,7 +130,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   context_.flight.finish(end - begin);
   record.set_flight_ns(context_.flight.spentNs());
   position_ = count();
-  SS_TRY(commit());
+  SS_TRY(commit(record));
   return true;
 }
 
@@ -178,7 +179,7 @@ Status Stepper::countFirstBatchOnce() {
   return writeFirstStatistics(*executor_);
 }
 
-Status Stepper::commit() {
+Status Stepper::commit(snapshot::StepRecord& record) {
   const bool ends = roundEnds(), skipped = skipsUpdate();
   times_.add(lastSpans_, plan().instructions.size());
   LossScale& scale = context_.state.counters.lossScale;
@@ -196,6 +197,8 @@ Status Stepper::commit() {
   inStep_ = false;
   undo_.clear();
   edits_.clear();
+  context_.watched.commit(
+      graph(), [this](ValueId id) { return value(id); }, record);
   return {};
 }
 

@@ -78,11 +78,11 @@ class Stepper {
 
   // --- values. What is not there now is an error that says why.
   Result<TensorView> value(ValueId id) const;  // valid until the next call that runs something
-  // False for batch and computed values when the memory holds those of another step: it was taken back, given up, a trial,
-  // or another plan ran since.
+  // False for batch and computed values when the memory holds those of a step that was taken back, a trial or another plan.
   bool holds(ValueId id) const;
   Status write(ValueId id, const TensorView& contents);  // an edit: it is replayed when the step is
   const std::vector<StepEdit>& edits() const { return edits_; }
+  void noteWatched();  // statistics of the watched values that are in memory; later ones are taken as they are computed
   // Begins the step of `other` anew under this plan: its batch, its edits as far as they have a value here, up to
   // `instruction`. The state is that of the step's start; `other` has lost what it wrote there and can only replay().
   Result<snapshot::Position> takeOver(const Stepper& other, std::vector<StepEdit> edits, int instruction);
@@ -103,7 +103,7 @@ class Stepper {
   Status beforeCommits();
   bool changesCommits() const;
   Status joinStatistics();
-  Status commit();
+  Status commit(snapshot::StepRecord& record);
   Status findLossScale(const Batch& batch);
   bool roundEnds() const;  // whether this micro step updates: the last one of a round of accumulation
   bool skipsUpdate() const;

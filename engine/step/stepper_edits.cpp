@@ -48,6 +48,7 @@ Status Stepper::writeValue(ValueId id, const TensorView& contents) {
   const bool isState = root && root->home == Home::kState;
   if (isState) context_.state.writesOver(graph().value(root->value).name);
   SS_TRY(executor_->write(id, contents, position_));
+  context_.watched.note(*executor_, id, contents, shownStep(), inStep_);
   if (!isState || lowCopies_.empty()) return {};
   const std::string& parameter = graph().value(root->value).name;
   if (inStep_)

@@ -16,18 +16,30 @@ namespace stepscope {
 void Stepper::beginNotes() {
   judge_.begin();
   watchers_.beginNotes(*executor_, batch_);
+  context_.watched.begin(context_.state.counters.step);
+}
+
+void Stepper::noteWatched() {
+  std::vector<ValueId> ids;
+  for (const WatchedValues::Watched& watched : context_.watched.all()) ids.push_back(watched.value);
+  for (const ValueId id : ids)
+    if (const auto contents = value(id)) context_.watched.note(*executor_, id, *contents, shownStep(), inStep_);
 }
 
 void Stepper::noteAfter(int instruction) {
+  const auto computed = [&] {
+    const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
+    return update && executor_->conditionsHold(instruction);
+  };
+  if (!context_.watched.empty()) context_.watched.after(*executor_, instruction, computed());
   judge_.after(*executor_, instruction, !inStep_);
   if (inStep_ && instruction + 1 == count() && plan().firstOptimizer == count() && followsNumbers())
     judge_.judge(*executor_, true);
   const bool flies = context_.flight.listens() && !inStep_;
   if (!context_.notes.listens() && !flies) return;
-  const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
-  const bool computed = update && executor_->conditionsHold(instruction);
-  if (flies) context_.flight.after(instruction, computed);
-  if (context_.notes.listens()) context_.notes.after(instruction, computed);
+  const bool ran = computed();
+  if (flies) context_.flight.after(instruction, ran);
+  if (context_.notes.listens()) context_.notes.after(instruction, ran);
 }
 
 void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) {

@@ -37,6 +37,7 @@ Status Stepper::begin(Batch batch) {
 void Stepper::abandon() {
   if (!inStep_) return;
   context_.state.rollback();
+  context_.watched.drop();
   ++context_.places;
   undo_.clear();
   edits_.clear();
@@ -241,7 +242,7 @@ Status Stepper::finish(snapshot::StepRecord& record) {
                 fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
   fillRecord(record, stepBegin_, monotonicNs());
   context_.notes.finish(record);
-  return commit();
+  return commit(record);
 }
 
 snapshot::Position Stepper::position() const {
@@ -258,8 +259,17 @@ snapshot::Position Stepper::position() const {
       p.set_has_loss(true);
     }
   }
-  for (const ValueId id : context_.watched)
-    if (auto data = fetchValue(*this, id, {}, {}, true, 0)) *p.add_watched() = std::move(*data);
+  for (const WatchedValues::Watched& watched : context_.watched.all()) {
+    const WatchedValues::Numbers* numbers = WatchedValues::newest(watched, position_);
+    const bool present = numbers && numbers->step == shownStep();
+    auto data = fetchValue(*this, watched.value, {}, {}, !present, 0);
+    if (!data) continue;  // the plan does not have it
+    if (numbers && !data->has_statistics()) {
+      *data->mutable_statistics() = numbers->statistics;
+      data->set_step(numbers->step);
+    }
+    *p.add_watched() = std::move(*data);
+  }
   return p;
 }
 

@@ -99,7 +99,7 @@ class Session {
   std::int64_t replayedInstructions() const { return context_.replayed; }  // to go back, since the session began
   Status setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return context_.breakpoints; }
-  void watch(std::vector<ValueId> values);
+  void watch(const std::vector<ValueId>& values);  // statistics: the newest with position(), all in the records of steps
   std::vector<std::int64_t> ring() const { return ring_.steps(); }  // micro steps to whose start rewind() can go
   Status rewind(std::int64_t step);
   // Runs the coming micro step twice from one state and compares every value that the plan keeps; commits nothing.

@@ -173,9 +173,11 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
     edits.push_back({at, value, edit.contents});
     place = std::max(place, at);
   }
+  plans_.pointed().resolve(next, context_);
   auto there = next.takeOver(old, std::move(edits), place);
   if (!there || there->stopped_by() == "cancelled") {
     next.abandon();
+    plans_.pointed().resolve(old, context_);
     Error why = there ? Error{ErrorCode::kCancelled, "options: cancelled; the step stands where it stood"} : there.error();
     SS_TRY(old.replay(position));
     return failed(std::move(why));

@@ -105,6 +105,7 @@ Status Session::rewind(std::int64_t step) {
   SS_TRY(abandonStep());
   SS_TRY(ring_.rewind(step, context_.state));
   ++context_.places;
+  context_.watched.takeBackFrom(nextStep());
   numbers_.restart();
   context_.log.setStep(nextStep());
   return {};
@@ -138,9 +139,11 @@ Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
   return {};
 }
 
-void Session::watch(std::vector<ValueId> values) {
-  context_.watched = std::move(values);
-  if (built()) plans_.pointed().setWatched(context_.watched, stepper());
+void Session::watch(const std::vector<ValueId>& values) {
+  context_.watched.watch(values);
+  if (!built()) return;
+  plans_.pointed().setWatched(values, stepper());
+  stepper().noteWatched();
 }
 
 }  // namespace stepscope

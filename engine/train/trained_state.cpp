@@ -179,6 +179,7 @@ Status TrainedState::read(const std::filesystem::path& path, bool resume) {
   if (plans_.made()) tellWhatTheFileLacks();
   ring_.clear();
   ++context_.places;
+  context_.watched.takeBackFrom(0);
   numbers_.restart();
   context_.resumed = true;
   context_.log.setStep(context_.state.counters.step);

@@ -308,7 +308,7 @@ Status SessionService::handle(const snapshot::Request& request) {
       SS_TRY(needSession());
       std::vector<ValueId> values;
       for (const std::int32_t v : request.watch().values()) values.push_back(ValueId{v});
-      session_->watch(std::move(values));
+      session_->watch(values);
       return answerPosition(id, session_->position());
     }
     case R::kSetOption: return setOption(request);

@@ -98,6 +98,9 @@ MaybeSection valuesSection(const ReportData& data) {
                     {"n", "steps that recorded it", Quantity::kCount},
                     {"NaN, Inf", "elements that are not finite", Quantity::kCount}},
                    {}};
+  const auto withGradients = std::ranges::count_if(data.statistics, [](const auto& step) {
+    return std::ranges::any_of(step.second, [](const auto& v) { return v.kind() == "gradient"; });
+  });
   for (std::size_t i = 0; i < all.size() && i < kMostRows; ++i) {
     const Series& s = all[i];
     table.rows.push_back({elided(s.of, 80), doc::shareCell(largest > 0 ? s.last / largest : 0), s.last, s.first, s.largest,
@@ -111,7 +114,7 @@ MaybeSection valuesSection(const ReportData& data) {
   section.sub
       .add(fmt::format("Gradients of {} parameters in {} steps that recorded them (option ",
                        units::count(static_cast<std::int64_t>(all.size())),
-                       units::count(static_cast<std::int64_t>(data.statistics.size()))))
+                       units::count(static_cast<std::int64_t>(withGradients))))
       .add("record.statistics", doc::Style::kMono)
       .add(").");
   if (all.size() > kMostRows)

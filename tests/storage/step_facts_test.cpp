@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -150,6 +151,32 @@ TEST_F(StepFacts, StatisticsComeBackAndAreThinnedOutByWholeSteps) {
   ASSERT_TRUE(few);
   for (const auto& [step, values] : *few) EXPECT_EQ(values.size(), 5u) << "what is kept of a step is whole";
   EXPECT_EQ(few->rbegin()->first, 5) << "the newest step stays";
+}
+
+TEST_F(StepFacts, WatchedValuesDoNotPushOutWhatFewStepsRecorded) {
+  {
+    const Connection connection = Connection::open((folder_ / "run.stepscope").string(), Connection::Mode::kWrite).value();
+    ASSERT_TRUE(connection.execute(
+        "INSERT INTO tensor_stats SELECT NULL, run, n, 900, 'w', count, min, max, mean, std, norm, zeros, nan, inf, "
+        "negative, "
+        "histogram, 'watched', 'w', -1 FROM (SELECT * FROM tensor_stats LIMIT 1), (WITH RECURSIVE c(n) AS (SELECT 0 UNION "
+        "ALL SELECT n + 1 FROM c WHERE n < 199) SELECT n FROM c)"));
+  }
+  const auto few = readRecordedStatistics(open(), 1, 12);
+  ASSERT_TRUE(few) << few.error().message;
+  std::size_t watched = 0;
+  for (const auto& [step, values] : *few)
+    watched += std::ranges::count_if(values, [](const auto& v) { return v.kind() == "watched" && v.of() == "w"; });
+  EXPECT_GT(watched, 6u);
+  EXPECT_LT(watched, 20u);
+  EXPECT_EQ(few->rbegin()->first, 199) << "the newest step stays";
+  for (const std::int64_t step : {0, 5}) {
+    ASSERT_TRUE(few->contains(step));
+    EXPECT_EQ(std::ranges::count_if(few->at(step), [](const auto& v) { return v.kind() != "watched"; }), 5) << step;
+  }
+  const auto record = readRecordedStep(open(), 1, 5, 0);
+  ASSERT_TRUE(record && *record);
+  EXPECT_EQ((*record)->statistics_size(), 6) << "with the watched value";
 }
 
 TEST_F(StepFacts, StepsSayWhatRecordingTookAndWhatWarmUpIs) {

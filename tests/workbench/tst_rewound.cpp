@@ -16,6 +16,7 @@
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
 #include "views/timeline/timeline_view.h"
+#include "views/value_history/value_history_view.h"
 
 using namespace stepscope;
 
@@ -217,8 +218,8 @@ class RewoundTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
-  // Numbers of a watched value that is not there say so beside their step.
-  void theWatchSaysWhatIsNotThere() {
+  // A watched value has the numbers of the newest step that computed it, although its memory is another one's by then.
+  void theWatchHasTheNumbersOfTheNewestStep() {
     WindowDriver w;
     QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
     const auto& plan = *w->store().plan();
@@ -239,11 +240,43 @@ class RewoundTest : public QObject {
              qPrintable(cellsOf(*watch).join('|')));
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY_DONE(w.act("step_whole"), w);
-    QVERIFY2(w.loop().wait([&] { return cellsOf(*watch).at(1).endsWith(QStringLiteral(", not in memory")); }),
-             qPrintable(cellsOf(*watch).join('|')));
-    w.picture(QStringLiteral("watch-not-there"));
+    const auto shows = [&](const QString& step) {
+      return w.loop().wait([&] { return cellsOf(*watch).at(1) == step && cellsOf(*watch).size() == 8; });
+    };
+    QVERIFY2(shows(QStringLiteral("1")), qPrintable(cellsOf(*watch).join('|')));
+    w.view(QStringLiteral("tensors"));
+    QVERIFY(w.select(Selection::ofValue(value)) && w.shownTensor());
+    QVERIFY2(!w.shownTensor()->unavailable().empty(), "its memory is another value's");
+    w.view(QStringLiteral("watch"));
+    w.loop().act([&] { w->session().train(6); });
+    QVERIFY(w.settled());
+    QVERIFY2(shows(QStringLiteral("7")), qPrintable(cellsOf(*watch).join('|')));
+    w.picture(QStringLiteral("watch-newest"));
+    // Each step's record has them, and the watch shows those of the newest.
+    for (const StepPtr& step : w->store().steps()) {
+      const auto& all = step->statistics();
+      const auto at = std::find_if(all.begin(), all.end(), [](const auto& s) { return s.kind() == "watched"; });
+      QVERIFY2(at != all.end() && at->value() == value, qPrintable(QString::number(step->step())));
+      if (step->step() == 7) QCOMPARE(at->statistics().max(), w->store().statistics(value)->max());
+    }
+    auto* history = static_cast<ValueHistoryView*>(w.view(QStringLiteral("value_history")));
+    const auto& series = history->series();
+    QVERIFY(w.loop().wait([&] {
+      return std::any_of(series.begin(), series.end(), [](const ValueSeries& s) { return s.kind == "watched"; });
+    }));
+    for (const ValueSeries& s : series)
+      if (s.kind == "watched") QCOMPARE(s.points.size(), std::size_t{8});
+    w.view(QStringLiteral("watch"));
     QVERIFY_DONE(w.act("step"), w);
-    if (early > 0) QVERIFY(cellsOf(*watch).at(1).endsWith(QStringLiteral(", not computed yet")));
+    if (early > 0) QCOMPARE(cellsOf(*watch).at(1), QStringLiteral("7, not computed yet"));
+    // Watched when its memory is gone: from the next step on.
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().watch(value, false); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().watch(value, true); });
+    QVERIFY(w.settled());
+    QVERIFY2(cellsOf(*watch).at(1).contains(QStringLiteral("next step")), qPrintable(cellsOf(*watch).join('|')));
   }
 
   // A step that is given up leaves no values behind, either.

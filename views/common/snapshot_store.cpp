@@ -24,6 +24,7 @@ constexpr std::size_t kAlertLimit = 10'000;
 constexpr std::int64_t kTensorCacheBytes = 256LL << 20;
 constexpr std::size_t kRecords = 1024;  // of the newest steps
 constexpr std::size_t kSampled = 512;   // of older ones that recorded statistics
+constexpr std::size_t kWatched = 256;   // of older ones that have those of watched values alone
 constexpr std::size_t kMostRecords = 2 * kRecords + kSampled;
 constexpr std::size_t kWithSpans = 64;
 const Timing kNever;
@@ -224,14 +225,21 @@ void SnapshotStore::setSteps(StepSeries series, std::vector<StepPtr> records) {
   stepsTold_.request();
 }
 
-// Of older steps only those stay that recorded statistics, and of those fewer the more there are.
+// Of older steps only those stay that recorded statistics, and of those fewer the more there are. Steps that have those of
+// watched values alone, as every step may, are counted for themselves.
 void SnapshotStore::thinOut() {
+  const auto sampled = [](const StepPtr& s) {
+    return std::any_of(s->statistics().begin(), s->statistics().end(), [](const auto& v) { return v.kind() != "watched"; });
+  };
   std::vector<StepPtr> kept;
   std::copy_if(steps_.begin(), steps_.end() - kRecords, std::back_inserter(kept),
                [](const StepPtr& s) { return s->statistics_size() > 0; });
-  while (kept.size() > kSampled) {
-    std::size_t place = 0;
-    std::erase_if(kept, [&place](const StepPtr&) { return place++ % 2 == 1; });
+  for (const bool few : {true, false}) {
+    const auto counts = [&](const StepPtr& s) { return sampled(s) == few; };
+    while (std::count_if(kept.begin(), kept.end(), counts) > static_cast<std::ptrdiff_t>(few ? kSampled : kWatched)) {
+      std::size_t place = 0;
+      std::erase_if(kept, [&](const StepPtr& s) { return counts(s) && place++ % 2 == 1; });
+    }
   }
   kept.insert(kept.end(), steps_.end() - kRecords, steps_.end());
   steps_ = std::move(kept);

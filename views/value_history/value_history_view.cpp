@@ -23,6 +23,7 @@ namespace {
 QString kindText(const std::string& kind) {
   if (kind == "gradient") return QStringLiteral("gradient");
   if (kind == "parameter") return QStringLiteral("parameter");
+  if (kind == "watched") return QStringLiteral("watched");
   return kind == "output" ? QStringLiteral("output") : format::visible(kind);
 }
 
@@ -52,12 +53,12 @@ class PresentValues {
 ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
     : TablePanel(
           context, QStringLiteral("value_history"), QStringLiteral("Values over steps"),
-          {{QStringLiteral("Of"), QStringLiteral("Parameter, or module whose output it is; click shows its curve"), false,
-            14},
+          {{QStringLiteral("Of"),
+            QStringLiteral("Parameter, module whose output it is, or watched value; click shows its curve"), false, 14},
            {QStringLiteral("What"),
             QStringLiteral(
                 "gradient: as accumulated, before clipping; parameter: before the update; output: of the module's last "
-                "forward node"),
+                "forward node; watched: in every step, when it was computed, a parameter as the step left it"),
             false, 6},
            {QStringLiteral("Norm"),
             QStringLiteral("Euclidean norm of the finite elements, in the newest step that recorded it"), true, 6},
@@ -73,7 +74,7 @@ ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
           parent),
       splitter_(new QSplitter(Qt::Vertical)),
       plot_(new QCustomPlot) {
-  setFilterPlaceholder(QStringLiteral("Filter: a name, gradient, parameter or output"));
+  setFilterPlaceholder(QStringLiteral("Filter: a name, gradient, parameter, output or watched"));
   makePlot();
   splitter_->setHandleWidth(1);
   splitter_->setChildrenCollapsible(false);

@@ -20,7 +20,9 @@ std::vector<ValueSeries> valueSeries(const std::vector<StepPtr>& steps) {
     }
   }
   for (ValueSeries& s : series) std::reverse(s.points.begin(), s.points.end());
-  const auto rank = [](const ValueSeries& s) { return s.kind == "gradient" ? 0 : s.kind == "parameter" ? 1 : 2; };
+  const auto rank = [](const ValueSeries& s) {
+    return s.kind == "gradient" ? 0 : s.kind == "parameter" ? 1 : s.kind == "output" ? 2 : 3;
+  };
   std::stable_sort(series.begin(), series.end(),
                    [&](const ValueSeries& a, const ValueSeries& b) { return rank(a) < rank(b); });
   return series;

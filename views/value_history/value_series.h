@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the recorded steps say of each parameter, gradient and module output, over the steps. Pure.
+// What the recorded steps say of each parameter, gradient, module output and watched value, over the steps. Pure.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct ValueSeries {
   std::vector<Point> points;   // ascending, at least one
 };
 
-// Gradients, parameters, outputs, each in the order of the newest step that recorded them.
+// Gradients, parameters, outputs, watched values, each in the order of the newest step that recorded them.
 std::vector<ValueSeries> valueSeries(const std::vector<StepPtr>& steps);
 
 }  // namespace stepscope

@@ -14,8 +14,9 @@ WatchView::WatchView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("watch"), QStringLiteral("Watch"),
                  {{QStringLiteral("Value"), QStringLiteral("Name of the value"), false, 9},
                   {QStringLiteral("Step"),
-                   QStringLiteral("Micro step that the numbers are of. Where it is not the present one they are dimmed, and "
-                                  "it says why the value is not there at this stop"),
+                   QStringLiteral("Micro step that the numbers are of: the newest that computed the value. They were taken "
+                                  "then, whatever its memory holds now. Where it is not the present step they are dimmed, "
+                                  "and it says why there are none of this one"),
                    false, 8},
                   {QStringLiteral("Min"), QStringLiteral("Smallest finite element"), true, 6},
                   {QStringLiteral("Max"), QStringLiteral("Largest finite element"), true, 6},
@@ -41,19 +42,21 @@ namespace {
 QString whyNot(const SnapshotStore& store, int value) {
   if (store.statisticsStep(value) >= 0 && store.statisticsStep(value) == store.presentStep()) return {};
   const int producer = store.plan() ? store.plan()->producerOfValue(value) : -1;
-  if (Running::of(store).on()) return QStringLiteral("read at the stop");
+  if (Running::of(store).on()) return QStringLiteral("running");
   if (!store.position().in_step() && store.presentStep() < 0) return QStringLiteral("no step has run");
   if (store.position().in_step() && producer >= store.position().instruction()) return QStringLiteral("not computed yet");
-  if (takenIn(store, producer) == Taken::kBranchLeftOut) return QStringLiteral("branch not taken");
-  return QStringLiteral("not in memory");
+  const Taken taken = takenIn(store, producer);
+  if (taken == Taken::kBranchLeftOut) return QStringLiteral("branch not taken");
+  if (taken == Taken::kUpdateLeftOut) return QStringLiteral("no update in this step");
+  return QStringLiteral("watched since then: next step");
 }
 
 }  // namespace
 
 QString WatchView::emptyText() const {
   return store().watched().empty() ? QStringLiteral(
-                                         "Nothing is watched.\nSelect a tensor and press Watch: its statistics come with "
-                                         "every stop at which it is in memory.")
+                                         "Nothing is watched.\nSelect a tensor and press Watch: its statistics are taken "
+                                         "in every step, when it is computed.")
                                    : QString();
 }
 

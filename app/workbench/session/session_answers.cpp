@@ -155,7 +155,9 @@ void SessionAnswers::reached(const snapshot::Position& position) {
     // What a step changes of the state is compared as the step left it.
     const auto* known = store_.graph() ? store_.graph()->value(value.value()) : nullptr;
     const bool state = known && (known->role() == snapshot::INITIALIZER || known->role() == snapshot::STATE);
-    if (value.step() >= 0 && !(state && position.in_step())) emit session_.watchedRead(value);
+    // Those of an earlier step are in its record.
+    if (value.step() != store_.presentStep() || !value.has_statistics()) continue;
+    if (!(state && position.in_step())) emit session_.watchedRead(value);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -48,6 +49,46 @@ void expectSame(const snapshot::TensorStatistics& a, const snapshot::TensorStati
   EXPECT_NEAR(a.norm(), b.norm(), 1e-12 * (1 + b.norm())) << what;
 }
 
+// Element after element, twice: first the mean, then what lies around it.
+snapshot::TensorStatistics inTwoPasses(const TensorView& view) {
+  snapshot::TensorStatistics s;
+  s.set_count(view.elements());
+  std::vector<double> finite;
+  double sum = 0, squares = 0, deviation = 0;
+  for (std::int64_t i = 0; i < view.elements(); ++i) {
+    const double x = elementAsDouble(view, i);
+    if (std::isnan(x)) s.set_nan(s.nan() + 1);
+    if (std::isinf(x)) s.set_inf(s.inf() + 1);
+    if (x < 0) s.set_negative(s.negative() + 1);
+    if (x == 0) s.set_zeros(s.zeros() + 1);
+    if (!std::isfinite(x)) continue;
+    finite.push_back(x);
+    sum += x;
+    squares += x * x;
+  }
+  for (int i = 0; i < 64; ++i) s.add_histogram(0);
+  if (finite.empty()) return s;
+  const double mean = sum / static_cast<double>(finite.size());
+  s.set_min(*std::min_element(finite.begin(), finite.end()));
+  s.set_max(*std::max_element(finite.begin(), finite.end()));
+  s.set_mean(mean);
+  s.set_norm(std::sqrt(squares));
+  const double width = s.max() - s.min();
+  for (const double x : finite) {
+    deviation += (x - mean) * (x - mean);
+    const int bin = width > 0 ? std::min(63, static_cast<int>((x - s.min()) / width * 64)) : 0;
+    s.set_histogram(bin, s.histogram(bin) + 1);
+  }
+  s.set_std(std::sqrt(deviation / static_cast<double>(finite.size())));
+  return s;
+}
+
+void expectSameHistogram(const TensorView& view) {
+  const auto a = tensorStatistics(view), b = inTwoPasses(view);
+  ASSERT_EQ(a.histogram_size(), 64);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(a.histogram(i), b.histogram(i)) << "bin " << i << " of " << view.elements();
+}
+
 std::int64_t bits(double x) {
   std::int64_t b = 0;
   std::memcpy(&b, &x, sizeof b);
@@ -55,25 +96,27 @@ std::int64_t bits(double x) {
 }
 
 TEST(TensorSummary, AgreesWithTheStatisticsOfTwoPasses) {
-  for (const std::int64_t count : {0, 1, 7, 1000, 100'003}) {
+  for (const std::int64_t count : {0, 1, 7, 1000, 100'003, 1'000'003}) {
     Tensor tensor(DType::kF32, {count});
     float* x = static_cast<float*>(tensor.data());
     for (std::int64_t i = 0; i < count; ++i) x[i] = static_cast<float>(std::sin(static_cast<double>(i) * 0.7)) * 3 + 0.5f;
-    expectSame(tensorSummary(tensor.view()), tensorStatistics(tensor.view()), "floats " + std::to_string(count));
+    expectSame(tensorSummary(tensor.view()), inTwoPasses(tensor.view()), "floats " + std::to_string(count));
+    expectSameHistogram(tensor.view());
     if (count < 1000) continue;
     x[3] = std::numeric_limits<float>::quiet_NaN();
     x[5] = -std::numeric_limits<float>::infinity();
     x[6] = std::numeric_limits<float>::infinity();
     x[8] = 0;
     x[9] = -0.0f;
-    expectSame(tensorSummary(tensor.view()), tensorStatistics(tensor.view()), "not finite");
+    expectSame(tensorSummary(tensor.view()), inTwoPasses(tensor.view()), "not finite");
+    expectSameHistogram(tensor.view());
     EXPECT_EQ(tensorSummary(tensor.view()).nan(), 1);
     EXPECT_EQ(tensorSummary(tensor.view()).inf(), 2);
   }
   for (const DType type : {DType::kF64, DType::kF16, DType::kI64, DType::kI32, DType::kBool}) {
     Tensor tensor(type, {33'000});
     for (std::int64_t i = 0; i < tensor.elements(); ++i) storeElement(tensor.view(), i, static_cast<double>(i % 5));
-    expectSame(tensorSummary(tensor.view()), tensorStatistics(tensor.view()), std::string(dtypeName(type)));
+    expectSame(tensorSummary(tensor.view()), inTwoPasses(tensor.view()), std::string(dtypeName(type)));
   }
 }
 
@@ -97,6 +140,7 @@ TEST(TensorSummary, IsTheSameForAnyNumberOfThreads) {
   const std::string one = tensorSummary(tensor.view()).SerializeAsString();
   omp_set_num_threads(3);
   EXPECT_EQ(tensorSummary(tensor.view()).SerializeAsString(), one);
+  expectSameHistogram(tensor.view());
   omp_set_num_threads(before);
 }
 
