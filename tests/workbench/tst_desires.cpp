@@ -2,6 +2,7 @@
 // What a person asks of a session whatever it is doing (breakpoints, watches, kept values, options) is what the worker has
 // as soon as it is idle: after pauses, steps, runs, other set-ups and workers that died.
 #include <QFile>
+#include <QFileInfo>
 #include <QLabel>
 #include <QPushButton>
 #include <QTemporaryDir>
@@ -181,13 +182,21 @@ class DesiresTest : public QObject {
 
   // A worker that cannot read the model again is none: nothing is ready, why is told, and the next one has all that is
   // desired.
+  void aRestartThatFailsLosesNothing_data() {
+    QTest::addColumn<bool>("ofData");
+    QTest::newRow("the model is gone") << false;
+    QTest::newRow("its data are gone") << true;
+  }
   void aRestartThatFailsLosesNothing() {
+    QFETCH(bool, ofData);
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     QTemporaryDir folder;
     TestModel model = bundledModels()[0];
-    const QString path = folder.filePath(QStringLiteral("moved.onnx")), away = path + QStringLiteral(".away");
-    QVERIFY(QFile::copy(model.model, path));
-    model.model = path;
+    QString& file = ofData ? model.data : model.model;
+    const QString path = folder.filePath(QStringLiteral("moved.%1").arg(QFileInfo(file).suffix()));
+    const QString away = path + QStringLiteral(".away");
+    QVERIFY(QFile::copy(file, path));
+    file = path;
     WindowDriver w;
     QVERIFY_DONE(w.openBuilt(model), w);
     w.loop().act([&] { w->session().train(4); });
@@ -212,9 +221,10 @@ class DesiresTest : public QObject {
     QVERIFY(died());
     for (int i = 0; i < 2; ++i) {
       w.loop().act([&] { w->actions()[QStringLiteral("restart")]->trigger(); });
-      QVERIFY(w.loop().wait([&] { return w->session().client().alive() || w->notice().text().contains(path); }, 20'000));
+      QVERIFY(
+          w.loop().wait([&] { return w->session().client().alive() || w->notice().text().contains(model.model); }, 20'000));
       QVERIFY(died());
-      QVERIFY2(w->notice().isProblem() && w->notice().text().contains(path), qPrintable(w->notice().text()));
+      QVERIFY2(w->notice().isProblem() && w->notice().text().contains(model.model), qPrintable(w->notice().text()));
       auto* again = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
       QVERIFY(again && again->isVisible() && again->text().contains(QStringLiteral("Restart")));
       QCOMPARE(w->store().workerState(), WorkerState::kDead);

@@ -207,6 +207,41 @@ class KeptTrainingTest : public QObject {
     QCOMPARE(w->store().series().loss().back(), inStep ? undisturbed_[static_cast<std::size_t>(steps)] : losses[0]);
   }
 
+  // An array from a file within the step is not kept: its value is named before anybody goes on, and the rest comes back.
+  void whatIsNotKeptIsNamed() {
+    const QString path = project("an array"), array = folder_.filePath(QStringLiteral("array.npy"));
+    QString name;
+    {
+      WindowDriver w;
+      w->setProjectPath(path);
+      QVERIFY_DONE(w.build(bundledModels()[0]), w);
+      const int parameter = valueOf(w, [](const auto& v) { return v.role() == snapshot::INITIALIZER && v.trained(); });
+      name = QString::fromStdString(w->store().graph()->value(parameter)->name());
+      w.loop().act([&] { w->session().train(2); });
+      QVERIFY(w.recorded());
+      w.loop().act([&] { w->session().saveTensor(parameter, array); });
+      QVERIFY(w.loop().wait([&] { return QFileInfo::exists(array) && w->session().client().openRequests() == 0; }));
+      w.loop().act([&] { w->session().runTo(kInstruction); });
+      QVERIFY(w.settled());
+      w.loop().act([&] { w->session().loadTensor(parameter, array); });
+      QVERIFY(w.settled());
+      QVERIFY(w->session().edited());
+      QVERIFY(close(w));
+    }
+    WindowDriver w;
+    w->setProjectPath(path);
+    QVERIFY_DONE(w.openRecorded(path), w);
+    const QString told = w->notice().text();
+    QVERIFY2(told.contains(QStringLiteral("Not kept: what was loaded from a file into %1").arg(name)), qPrintable(told));
+    QVERIFY2(!told.contains(QStringLiteral("set by hand")), qPrintable(told));
+    QVERIFY_DONE(w.act("continue_run"), w);
+    QVERIFY(built(w));
+    QVERIFY(stands(w, 2, true));
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().series().loss().back(), undisturbed_[2]);
+  }
+
   // At full speed it stops at the end of a step first, and the run is not called finished.
   void aRunThatIsClosedIsCancelled() {
     const QString path = project("running");
