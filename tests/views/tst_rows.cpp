@@ -8,7 +8,7 @@
 #include "views/common/details.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 #include "views/common/tokens.h"
 #include "views/instructions/instruction_delegate.h"
 #include "views/ledger/ledger_rows.h"

@@ -4,7 +4,7 @@
 
 #include <QToolButton>
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

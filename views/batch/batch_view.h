@@ -13,7 +13,7 @@
 #include "views/batch/contents_page.h"
 #include "views/batch/density_page.h"
 #include "views/batch/worst_page.h"
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

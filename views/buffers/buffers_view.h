@@ -2,7 +2,7 @@
 // All buffers of the plan: class, place, lifetime and the reason of their place.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

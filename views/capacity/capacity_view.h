@@ -9,8 +9,8 @@
 #include <QLineEdit>
 #include <QSpinBox>
 
-#include "views/common/row_table.h"
 #include "views/common/study_bar.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

@@ -6,7 +6,7 @@
 #include <QLabel>
 #include <QPushButton>
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

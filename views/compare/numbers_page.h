@@ -2,7 +2,7 @@
 // The numbers of two runs that part by more than the tolerance, in the order of execution: forward, then backward.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

@@ -2,7 +2,7 @@
 // What two runs were told differently.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

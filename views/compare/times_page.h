@@ -2,8 +2,8 @@
 // Times or bytes of two runs in one table: operators, phases of the step, the build, memory.
 #pragma once
 
-#include "views/common/row_table.h"
 #include "views/common/run_times.h"
+#include "views/common/table_panel.h"
 #include "views/compare/time_rows.h"
 
 namespace stepscope {

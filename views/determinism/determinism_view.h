@@ -4,7 +4,7 @@
 
 #include <QLabel>
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "views/common/counted_steps.h"
-#include "views/common/row_table.h"
 #include "views/common/step_chooser.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

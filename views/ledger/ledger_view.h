@@ -8,8 +8,8 @@
 #include <QLabel>
 #include <QPushButton>
 
-#include "views/common/row_table.h"
 #include "views/common/study_bar.h"
+#include "views/common/table_panel.h"
 #include "views/ledger/ledger_rows.h"
 
 namespace stepscope {

@@ -3,7 +3,7 @@
 // say how many; nothing is dropped before 100,000 lines.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 #include "views/log/log_links.h"
 #include "views/log/log_rules.h"
 

@@ -8,7 +8,7 @@
 #include <QPushButton>
 #include <QToolButton>
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

@@ -2,7 +2,7 @@
 // The runs of the project: when, how many steps, how fast, how the loss went; and which two stand in Compare.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

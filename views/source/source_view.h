@@ -8,7 +8,7 @@
 #include <QToolButton>
 
 #include "views/common/details.h"
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 #include "views/source/path_map.h"
 #include "views/source/source_lines.h"
 

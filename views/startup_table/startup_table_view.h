@@ -3,8 +3,8 @@
 // misses of the passes.
 #pragma once
 
-#include "views/common/row_table.h"
 #include "views/common/startup_history.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

@@ -3,7 +3,7 @@
 // chosen one.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 #include "views/value_history/value_series.h"
 
 class QSplitter;

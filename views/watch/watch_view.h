@@ -2,7 +2,7 @@
 // Values whose statistics come with every stop.
 #pragma once
 
-#include "views/common/row_table.h"
+#include "views/common/table_panel.h"
 
 namespace stepscope {
 

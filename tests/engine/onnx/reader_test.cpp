@@ -2,21 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-
-#include "engine/onnx/module_path.h"
 #include "engine/onnx/type_reader.h"
-#include "engine/onnx/unknown_fields.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
-
-void addMetadata(onnx::NodeProto& node, const char* key, const char* value) {
-  addUnknownMetadata(node, kNodeMetadataField, key, value);
-}
 
 TEST(Reader, KeepsNamesTypesAndOrder) {
   const auto model = parse(smallModel());
@@ -327,45 +317,6 @@ TEST(Reader, DimsReadAsRationalArithmetic) {
   EXPECT_EQ(dimFromText("Mod(s0, 2) + 1"), Dim::symbol("Mod(s0, 2)") + 1);
 }
 
-TEST(ModulePath, ComesFromTorchScriptNames) {
-  EXPECT_EQ(modulePathFromName("/model/layers.0/attn/MatMul"), "model.layers.0.attn");
-  EXPECT_EQ(modulePathFromName("/model/layer1/layer1.0/downsample/downsample.1/Conv"), "model.layer1.0.downsample.1");
-  EXPECT_EQ(modulePathFromName("/Softmax"), "");
-  EXPECT_EQ(modulePathFromName("Constant_12"), "");
-  EXPECT_EQ(modulePathFromName("model/dense/BiasAdd"), "");  // of no exporter that is known to mean modules by it
-  // tf2onnx, of what TensorFlow Lite fused.
-  EXPECT_EQ(modulePathFromName("model_1/cq/pad1d/MirrorPad;model_1/cq/pad1d/MirrorPad"), "model_1.cq.pad1d");
-  EXPECT_EQ(modulePathFromName("model_1/cq/strided_slice;model_1/flatten/reshape/Reshape"), "model_1");
-  EXPECT_EQ(modulePathFromName(";/;a"), "");
-}
-
-TEST(ModulePath, ComesFromTheMetadataOfNewerExports) {
-  auto model = smallModel();
-  auto& node = *model.mutable_graph()->mutable_node(0);
-  addMetadata(node, "pkg.torch.onnx.name_scopes", "['', 'model', 'model.h.0', 'linear_3']");
-  addMetadata(node, "pkg.torch.onnx.stack_trace",
-              "File \"net.py\", line 22, in forward\n    y = self.attn(x)\n  File \"torch/nn/modules/linear.py\", line 125, "
-              "in forward\n    return F.linear(x)");
-  const auto loaded = parse(model);
-  const Provenance& provenance = loaded->graph.node(loaded->graph.findNode("matmul")).provenance;
-  EXPECT_EQ(provenance.modulePath, "model.h.0");
-  EXPECT_EQ(provenance.sourceFile, "net.py");
-  EXPECT_EQ(provenance.sourceLine, 22);
-  EXPECT_EQ(provenance.sourceCode, "y = self.attn(x)");
-  EXPECT_FALSE(provenance.modulePathInferred);
-}
-
-TEST(ModulePath, IsInferredFromNeighbours) {
-  auto model = smallModel();
-  model.mutable_graph()->mutable_node(0)->set_name("/model/a/MatMul");
-  model.mutable_graph()->mutable_node(1)->set_name("Relu_3");
-  addNode(*model.mutable_graph(), "Neg", {"z"}, {"n"}, "/model/b/Neg");
-  const auto loaded = parse(model);
-  const Provenance& provenance = loaded->graph.node(loaded->graph.findNode("Relu_3")).provenance;
-  EXPECT_EQ(provenance.modulePath, "model");
-  EXPECT_TRUE(provenance.modulePathInferred);
-}
-
 TEST(Reader, WarnsOfParametersThatAnExporterMerged) {
   auto model = smallModel();
   auto& graph = *model.mutable_graph();
@@ -396,84 +347,6 @@ TEST(Reader, ReadsExtentsOfMinusOneAsUnknownAndWarns) {
   EXPECT_EQ(loaded->graph.value(loaded->graph.findValue("x")).type.text(), "float32[x.dim0, 3]");
   ASSERT_EQ(loaded->warnings.size(), 1u);
   EXPECT_EQ(loaded->warnings[0].message, "1 declared extent is -1, which is no extent: read as unknown");
-}
-
-TEST(ExternalData, IsReadAndSharedByEqualRanges) {
-  const TemporaryFolder folder;
-  std::string bytes(64 + 36, '\0');
-  bytes[66] = '\x80';
-  bytes[67] = '\x3f';  // 1.0f at offset 64
-  folder.write("weights/w.bin", bytes);
-  auto model = smallModel();
-  setExternal(*model.mutable_graph()->mutable_initializer(0), "weights/w.bin", "64", "36");
-  setExternal(*addFloats(*model.mutable_graph(), "tied", {3, 3}), "weights/w.bin", "64", "36");
-  const auto loaded = parse(model, folder.path());
-  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-  const auto& graph = loaded->graph;
-  EXPECT_EQ(graph.value(graph.findValue("w")).data->as<float>()[0], 1.0f);
-  EXPECT_EQ(graph.value(graph.findValue("w")).data->data(), graph.value(graph.findValue("tied")).data->data());
-  EXPECT_EQ(loaded->externalBytes, 36);
-}
-
-// Writes to a mapped weight stay in memory; ranges that do not lie on 64 bytes are read.
-TEST(ExternalData, IsMappedWhenTheUserAsksForThat) {
-  const TemporaryFolder folder;
-  std::string bytes(8192 + 64 + 36 + 36, '\0');
-  bytes[8192 + 66] = '\x80';
-  bytes[8192 + 67] = '\x3f';  // 1.0f at offset 8256
-  const auto file = folder.write("w.bin", bytes);
-  auto model = smallModel();
-  setExternal(*model.mutable_graph()->mutable_initializer(0), "w.bin", "8256", "36");
-  setExternal(*addFloats(*model.mutable_graph(), "odd", {3, 3}), "w.bin", "8292", "36");
-  LoadOptions options;
-  options.mapWeights = true;
-  const auto loaded = parse(model, folder.path(), options);
-  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-  const auto tensor = [&](const char* name) { return loaded->graph.value(loaded->graph.findValue(name)).data; };
-  ASSERT_EQ(tensor("w")->as<float>()[0], 1.0f);
-  EXPECT_EQ(tensor("odd")->as<float>()[8], 0.0f);
-  const auto mapped = [&](const void* data) {
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-      std::uintptr_t begin = 0, end = 0;
-      if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2 && reinterpret_cast<std::uintptr_t>(data) >= begin &&
-          reinterpret_cast<std::uintptr_t>(data) < end)
-        return line.find(file.filename().string()) != std::string::npos;
-    }
-    return false;
-  };
-  EXPECT_TRUE(mapped(tensor("w")->data()));
-  EXPECT_FALSE(mapped(tensor("odd")->data()));
-  tensor("w")->as<float>()[0] = 2;
-  std::ifstream after(file, std::ios::binary);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(after), {}), bytes);
-}
-
-TEST(ExternalData, StoresThatLinkModelsToHashedFilesOpen) {
-  const TemporaryFolder folder;
-  auto model = smallModel();
-  setExternal(*model.mutable_graph()->mutable_initializer(0), "w.bin");
-  folder.write("blobs/1234", model.SerializeAsString());
-  folder.write("blobs/5678", std::string(36, '\0'));
-  std::filesystem::create_directories(folder.path() / "snapshot");
-  std::filesystem::create_symlink("../blobs/1234", folder.path() / "snapshot/model.onnx");
-  std::filesystem::create_symlink("../blobs/5678", folder.path() / "snapshot/w.bin");
-  const auto loaded = loadModel(folder.path() / "snapshot/model.onnx");
-  EXPECT_TRUE(loaded.has_value()) << loaded.error().message;
-}
-
-TEST(ExternalData, MissingWeightsAreListedWhenTheUserAsksForThat) {
-  auto model = smallModel();
-  setExternal(*model.mutable_graph()->mutable_initializer(0), "absent.bin");
-  LoadOptions options;
-  options.missingWeights = LoadOptions::MissingWeights::kRandom;
-  const auto loaded = parse(model, "/nonexistent", options);
-  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-  EXPECT_EQ(loaded->missingWeights, std::vector<std::string>{"w"});
-  EXPECT_EQ(loaded->graph.value(loaded->graph.findValue("w")).data, nullptr);
-  LoadOptions graphOnly;
-  graphOnly.readWeights = false;
-  EXPECT_TRUE(parse(model, "/nonexistent", graphOnly)->missingWeights.empty());
 }
 
 TEST(Reader, OpensOddButRightModels) {
