@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/header_line.h"
 #include "views/common/icons.h"
 #include "views/common/tokens.h"
 
@@ -35,20 +36,6 @@ class Edge : public QWidget {
   }
 };
 
-// Raised, with one line below, as the headers of views.
-class Header : public QWidget {
- public:
-  using QWidget::QWidget;
-
- protected:
-  void paintEvent(QPaintEvent*) override {
-    QPainter painter(this);
-    const Tokens& t = Tokens::current();
-    painter.fillRect(rect(), t.raised);
-    painter.fillRect(0, height() - 1, width(), 1, t.border);
-  }
-};
-
 }  // namespace
 
 GuidePanel::GuidePanel(QWidget* parent) : QWidget(parent), find_(new QLineEdit), text_(new GuideText) {
@@ -63,7 +50,7 @@ GuidePanel::GuidePanel(QWidget* parent) : QWidget(parent), find_(new QLineEdit),
   forward_ = button("right", "guide_forward", QStringLiteral("Forward"));
   auto* contents = button("menu", "guide_contents", QStringLiteral("All pages"));
   auto* close = button("close", "guide_close", QStringLiteral("Close the guide (Esc)"));
-  auto* header = new Header;
+  auto* header = new HeaderLine;
   header->setFixedHeight(m.header);
   auto* line = new QHBoxLayout(header);
   line->setContentsMargins(m.padding, 0, qRound(0.3 * m.unit), 0);

@@ -6,32 +6,15 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QMimeData>
-#include <QPainter>
 #include <QPointer>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/header_line.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
-namespace {
-
-// The header line: raised, with one line below.
-class HeaderLine : public QWidget {
- public:
-  using QWidget::QWidget;
-
- protected:
-  void paintEvent(QPaintEvent*) override {
-    QPainter painter(this);
-    const Tokens& t = Tokens::current();
-    painter.fillRect(rect(), t.raised);
-    painter.fillRect(0, height() - 1, width(), 1, t.border);
-  }
-};
-
-}  // namespace
 
 PanelGroup::PanelGroup(Area area, QWidget* parent)
     : QWidget(parent),

@@ -199,15 +199,23 @@ RowTableView::RowTableView(QWidget* parent) : QTableView(parent) {
   horizontalHeader()->setMinimumSectionSize(2 * m.unit);
   setIconSize({m.unit, m.unit});
   setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(this, &QTableView::clicked, this, &RowTableView::tellChosen);
 }
 
 void RowTableView::setModel(QAbstractItemModel* model) {
   QTableView::setModel(model);
+  connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, &RowTableView::tellChosen);
   connect(model, &QAbstractItemModel::modelReset, this, &RowTableView::fitColumns);
   connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this](int section) {
     // The last one takes the rest by itself, whatever the reason.
     moved_ = moved_ || (!fitting_ && section + 1 < this->model()->columnCount());
   });
+}
+
+// A key selects a row before it becomes the current one, the mouse after it.
+void RowTableView::tellChosen() {
+  const QModelIndex now = currentIndex();
+  if (now.isValid() && selectionModel()->isRowSelected(now.row(), {})) emit chosen(now);
 }
 
 void RowTableView::sizeColumns(const std::vector<TableColumn>& columns) {

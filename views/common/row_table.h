@@ -83,12 +83,17 @@ class RowTableView : public QTableView {
   // Of the columns with every number whole and texts at their narrowest.
   int leastWidth() const;
 
+ signals:
+  // A person chose the row, by key or mouse: a table that only gets the keyboard has a current row too.
+  void chosen(const QModelIndex& at);
+
  protected:
   void keyPressEvent(QKeyEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  void tellChosen();
   void fitColumns();
   enum class Of { kAll, kNumbers };
   int wantedWidth(int column, Of cells = Of::kAll) const;

@@ -48,19 +48,14 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
     tellNothing();
     emit headerChanged();
   });
-  // A table that gets the keyboard has a current row without anybody having chosen one. A key selects a row before it
-  // becomes the current one, the mouse after it.
-  const auto choose = [this] {
-    const QModelIndex now = table_->currentIndex();
-    if (selecting_ || !now.isValid() || !table_->selectionModel()->isRowSelected(now.row(), {})) return;
+  connect(table_, &RowTableView::chosen, this, [this](const QModelIndex& now) {
+    if (selecting_) return;
     const Selection& target = model_->row(proxy_->mapToSource(now).row()).target;
     if (target.empty()) return;
     selecting_ = true;
     selection().select(target);
     selecting_ = false;
-  };
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, choose);
-  connect(table_, &QTableView::clicked, this, choose);
+  });
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& at) { activated(proxy_->mapToSource(at).row()); });
   connect(table_, &QWidget::customContextMenuRequested, this, [this](const QPoint& at) {
     const QModelIndex index = table_->indexAt(at);

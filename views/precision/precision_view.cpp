@@ -67,16 +67,10 @@ PrecisionView::Page PrecisionView::makePage(const QString& id, const QString& na
   page.table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
   page.table->setObjectName(id);
   page.table->setAccessibleName(name);
-  // A table that gets the keyboard has a current row without anybody having chosen one. A key selects a row before it
-  // becomes the current one, the mouse after it.
-  const auto choose = [this, page, sorted] {
-    const QModelIndex now = page.table->currentIndex();
-    if (!now.isValid() || !page.table->selectionModel()->isRowSelected(now.row(), {})) return;
+  connect(page.table, &RowTableView::chosen, this, [this, page, sorted](const QModelIndex& now) {
     const TableRow& row = page.model->row(sorted->mapToSource(now).row());
     if (!row.target.empty()) selection().select(row.target);
-  };
-  connect(page.table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, choose);
-  connect(page.table, &QTableView::clicked, this, choose);
+  });
   stack_->addWidget(page.table);
   return page;
 }

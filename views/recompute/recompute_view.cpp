@@ -139,16 +139,10 @@ QWidget* RecomputeView::makeTable() {
     model_->setData(box, box.data(Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked,
                     Qt::CheckStateRole);
   });
-  // A table that gets the keyboard has a current row without anybody having chosen one. A key selects a row before it
-  // becomes the current one, the mouse after it.
-  const auto choose = [this, sorted] {
-    const QModelIndex now = table_->currentIndex();
-    if (now.isValid() && !filling_ && table_->selectionModel()->isRowSelected(now.row(), {}) &&
-        !model_->row(sorted->mapToSource(now).row()).target.empty())
-      selection().select(model_->row(sorted->mapToSource(now).row()).target);
-  };
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, choose);
-  connect(table_, &QTableView::clicked, this, choose);
+  connect(table_, &RowTableView::chosen, this, [this, sorted](const QModelIndex& now) {
+    const TableRow& row = model_->row(sorted->mapToSource(now).row());
+    if (!filling_ && !row.target.empty()) selection().select(row.target);
+  });
   return table_;
 }
 

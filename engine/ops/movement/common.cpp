@@ -78,6 +78,16 @@ Result<std::size_t> pick(const ShapeContext& c, std::int64_t index, std::size_t 
                  (size == 0 ? "none, the axis is empty" : std::to_string(-size) + ".." + std::to_string(size - 1)));
 }
 
+Status pickContents(ShapeContext& c, const Contents& contents, std::span<const std::int64_t> indices) {
+  Contents picked;
+  for (std::size_t k = 0; k < indices.size(); ++k) {
+    SS_ASSIGN(const std::size_t at, pick(c, indices[k], k, contents.size()));
+    picked.push_back(contents[at]);
+  }
+  c.setContents(0, std::move(picked));
+  return {};
+}
+
 namespace {
 
 // y = x with updates written, the last writer of a place wins: the place's own number is scattered the same way, and who

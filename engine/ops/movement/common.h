@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "engine/ops/gradient_context.h"
 #include "engine/ops/movement/ops.h"
@@ -33,6 +34,8 @@ Status sameType(const ShapeContext& c, std::size_t a, std::size_t b);
 Status indexType(const ShapeContext& c, std::size_t i);
 // Maps a known index of an axis to 0..extent-1. Errors name the position, the value and the valid range.
 Result<std::size_t> pick(const ShapeContext& c, std::int64_t index, std::size_t position, std::size_t extent);
+// Output 0 has the elements of a vector of known contents that these indices pick. Errors: those of pick().
+Status pickContents(ShapeContext& c, const Contents& contents, std::span<const std::int64_t> indices);
 
 // --- gradients of scatters, shared by ScatterElements and ScatterND
 

@@ -20,13 +20,7 @@ Status inferGatherShape(ShapeContext& c) {
   const auto picks = knownContents(c, 1);
   const auto numbers = picks ? knownDims(*picks) : std::nullopt;
   if (!contents || !numbers) return {};
-  Contents picked;
-  for (std::size_t k = 0; k < numbers->size(); ++k) {
-    SS_ASSIGN(const std::size_t at, pick(c, (*numbers)[k], k, contents->size()));
-    picked.push_back((*contents)[at]);
-  }
-  c.setContents(0, std::move(picked));
-  return {};
+  return pickContents(c, *contents, *numbers);
 }
 
 // What is added up in float32 is rounded once into the type of the addend.

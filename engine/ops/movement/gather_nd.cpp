@@ -30,13 +30,7 @@ Status inferGatherNdShape(ShapeContext& c) {
   const auto contents = knownContents(c, 0);
   const auto numbers = c.integers(1);
   if (!contents || !numbers || numbers->size() > kMaxContents) return {};
-  Contents picked;
-  for (std::size_t k = 0; k < numbers->size(); ++k) {
-    SS_ASSIGN(const std::size_t at, pick(c, (*numbers)[k], k, contents->size()));
-    picked.push_back((*contents)[at]);
-  }
-  c.setContents(0, std::move(picked));
-  return {};
+  return pickContents(c, *contents, *numbers);
 }
 
 Status gatherNdGradient(GradientContext& g) {

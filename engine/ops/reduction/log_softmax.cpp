@@ -8,13 +8,6 @@ Status logSoftmaxGradient(GradientContext& g) {
   return {};
 }
 
-Status inferLogSoftmaxGrad(ShapeContext& c) {
-  SS_TRY(reduction_rules::expectOperands(c, 2));
-  SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
-  if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
-  return reduction_rules::inferAlongAxis(c);
-}
-
 }  // namespace
 
 extern const OpDef kLogSoftmaxOp{
@@ -42,7 +35,7 @@ extern const OpDef kLogSoftmaxGradOp{
     .category = OpCategory::kActivation,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,
-    .inferShape = inferLogSoftmaxGrad,
+    .inferShape = reduction_rules::inferSoftmaxGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),

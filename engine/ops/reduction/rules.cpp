@@ -73,6 +73,22 @@ Status inferReduceContents(ShapeContext& c, Dim (*combine)(const Dim&, const Dim
   return {};
 }
 
+Status inferArgReduce(ShapeContext& c) {
+  SS_TRY(expectOperands(c, 1));
+  if (!c.rankKnown(0)) {
+    c.setOutput(0, DType::kI64, std::nullopt);
+    return {};
+  }
+  Shape y = *c.inputShape(0);
+  SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", 0), y));
+  if (c.attrs().integer("keepdims", 1) != 0)
+    y[axis] = 1;
+  else
+    y.erase(y.begin() + static_cast<std::ptrdiff_t>(axis));
+  c.setOutput(0, DType::kI64, y);
+  return {};
+}
+
 ValueId unreduced(GradientContext& g, ValueId v) {
   // Without axes everything was reduced (a scalar broadcasts) or nothing.
   if (g.attrs().integer("keepdims", 1) != 0 || !g.x(1).valid()) return v;
@@ -188,6 +204,13 @@ Status inferAlongAxis(ShapeContext& c) {
   SS_TRY(expectFloat(c, 0, "the input"));
   if (c.rankKnown(0) && !c.inputShape(0)->empty()) SS_TRY(c.axis(c.attrs().integer("axis", -1), *c.inputShape(0)));
   return shape_rules::sameAsInput0(c);
+}
+
+Status inferSoftmaxGrad(ShapeContext& c) {
+  SS_TRY(expectOperands(c, 2));
+  SS_TRY(expectSameDType(c, 0, 1));
+  if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
+  return inferAlongAxis(c);
 }
 
 }  // namespace stepscope::reduction_rules

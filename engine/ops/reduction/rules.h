@@ -15,6 +15,8 @@ namespace stepscope::reduction_rules {
 Status inferReduce(ShapeContext& c);
 // The same, and carries known contents of integer vectors through `combine` (shape arithmetic such as a product of extents).
 Status inferReduceContents(ShapeContext& c, Dim (*combine)(const Dim&, const Dim&));
+// Of ArgMax and ArgMin: int64, without the extent of `axis` (0), or with it as 1 (keepdims).
+Status inferArgReduce(ShapeContext& c);
 // `v`, shaped like the output of the Reduce node, made to broadcast against its input.
 ValueId unreduced(GradientContext& g, ValueId v);
 // `op` over `v` along the axes of the Reduce node, extents kept.
@@ -60,5 +62,7 @@ Status inferNormalisationGrad(ShapeContext& c, std::size_t inputs, std::size_t d
 
 // Checks `axis` (default -1) against input 0 and gives output 0 its type; a scalar is one line of one element.
 Status inferAlongAxis(ShapeContext& c);
+// dy, y → dx, each of one type and shape, for what is normalised along `axis`.
+Status inferSoftmaxGrad(ShapeContext& c);
 
 }  // namespace stepscope::reduction_rules
