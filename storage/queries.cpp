@@ -24,7 +24,8 @@ std::string runColumns(int version, const Standing& standing) {
       "(SELECT total(ns) FROM steps WHERE id IN (SELECT max(id) {0} GROUP BY step)), (SELECT count(*) FROM steps WHERE run "
       "= runs.id), "
       "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step, id DESC LIMIT 1), "
-      "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step DESC, id DESC LIMIT 1) FROM runs ",
+      "(SELECT loss {0} AND loss IS NOT NULL ORDER BY step DESC, id DESC LIMIT 1), "
+      "(SELECT total(amount) FROM lost WHERE run = runs.id AND what = 'steps') FROM runs ",
       stands);
 }
 
@@ -44,6 +45,7 @@ RunRow runRow(const Statement& row) {
   r.takenBack = row.integer(17) - r.steps;
   r.firstLoss = row.optionalReal(18);
   r.lastLoss = row.optionalReal(19);
+  r.lostSteps = static_cast<std::int64_t>(std::clamp(row.real(20), 0.0, static_cast<double>(kLargest)));
   return r;
 }
 

@@ -36,6 +36,7 @@ struct RunRow {
   std::int64_t startedAt = 0;  // nanoseconds since 1970
   std::optional<std::int64_t> endedAt;
   std::int64_t steps = 0;        // that stand
+  std::int64_t lostSteps = 0;    // that ran and are not recorded: see readLost()
   std::int64_t takenBack = 0;    // executions of the table steps that do not: a rewind took them back
   std::int64_t totalStepNs = 0;  // of those that stand
   std::optional<double> firstLoss, lastLoss;

@@ -93,9 +93,15 @@ int inspectProject(const std::string& path, bool json) {
                {"run", run.id},
                {"name", run.name},
                {"model", run.modelPath},
+               {"optimizer", run.optimizer},
                {"steps", run.steps},
+               {"lost_steps", run.lostSteps},
+               {"first_loss", run.firstLoss ? nlohmann::json(*run.firstLoss) : nlohmann::json()},
+               {"last_loss", run.lastLoss ? nlohmann::json(*run.lastLoss) : nlohmann::json()},
+               {"step_ns", run.totalStepNs},
                {"status", run.status}});
-    rows.push_back({std::to_string(run.id), run.name, run.optimizer, run.status, std::to_string(run.steps),
+    rows.push_back({std::to_string(run.id), run.name, run.optimizer, run.status,
+                    run.lostSteps > 0 ? fmt::format("{}, {} lost", run.steps, run.lostSteps) : std::to_string(run.steps),
                     run.firstLoss ? fmt::format("{:.6g}", *run.firstLoss) : "",
                     run.lastLoss ? fmt::format("{:.6g}", *run.lastLoss) : "", units::time(run.totalStepNs)});
   }

@@ -78,6 +78,7 @@ RunEntry runEntry(const storage::RunRow& r) {
   e.startedAt = r.startedAt;
   e.steps = r.steps;
   e.takenBack = r.takenBack;
+  e.lost = r.lostSteps;
   e.totalNs = r.totalStepNs;
   e.hasLoss = r.firstLoss && r.lastLoss;
   e.firstLoss = r.firstLoss.value_or(0);

@@ -28,6 +28,7 @@ Tile lossTile(const ReportData& data) {
   std::string foot = fmt::format("over {} steps", units::count(data.run.steps));
   if (first > 0 && last >= 0 && data.run.steps > 1)
     foot = fmt::format("{}{:.1f} % {}", last <= first ? "−" : "+", std::abs(last - first) / first * 100, foot);
+  if (data.run.lostSteps > 0) foot += fmt::format("; {} more ran and are not recorded", units::count(data.run.lostSteps));
   return {"Loss", std::move(value), std::move(foot), "value that is minimised, at the first and the last step"};
 }
 

@@ -8,9 +8,19 @@
 
 namespace stepscope {
 
-QString takenBackText(const RunEntry& run) {
-  return run.takenBack > 0 ? QStringLiteral("%1 more were run and taken back by a rewind").arg(format::count(run.takenBack))
-                           : QString();
+QString stepsText(const RunEntry& run) {
+  const QString steps = format::count(run.steps);
+  return run.lost > 0 ? QStringLiteral("%1, %2 lost").arg(steps, format::count(run.lost)) : steps;
+}
+
+QString otherStepsText(const RunEntry& run) {
+  QStringList texts;
+  if (run.lost > 0)
+    texts << QStringLiteral("%1 more were run and could not be recorded; the last loss is that of the last recorded one")
+                 .arg(format::count(run.lost));
+  if (run.takenBack > 0)
+    texts << QStringLiteral("%1 more were run and taken back by a rewind").arg(format::count(run.takenBack));
+  return texts.join('\n');
 }
 
 std::vector<QString> differences(const std::vector<RunEntry>& runs) {

@@ -17,14 +17,17 @@ struct RunEntry {
   QString name, status, device, optimizer;
   std::int64_t startedAt = 0;             // nanoseconds since 1970
   std::int64_t steps = 0, takenBack = 0;  // that stand; that were run and taken back by a rewind
+  std::int64_t lost = 0;                  // that were run and are not recorded
   std::int64_t totalNs = 0;
   bool hasLoss = false;
   double firstLoss = 0, lastLoss = 0;
   std::map<QString, QString> settings;  // options that some run of its list has set, as this one has them; hostile text
 };
 
-// "12 more were run and taken back by a rewind"; empty where none was.
-QString takenBackText(const RunEntry& run);
+// "4,271, 35,729 lost"; and what it means, "12 more were run and taken back by a rewind", empty where there is nothing to
+// say.
+QString stepsText(const RunEntry& run);
+QString otherStepsText(const RunEntry& run);
 
 // Of each run the options in which they differ, "lr 0.1 · optimizer adamw"; empty where all agree.
 std::vector<QString> differences(const std::vector<RunEntry>& runs);

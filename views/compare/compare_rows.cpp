@@ -96,11 +96,11 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
   if (a.version != b.version) rows.push_back(textSummary(QStringLiteral("Version"), a.version, b.version));
   const std::int64_t more = b.run.steps - a.run.steps;
   rows.push_back(
-      summary(QStringLiteral("Steps"), {format::count(a.run.steps)}, {format::count(b.run.steps)},
+      summary(QStringLiteral("Steps"), {stepsText(a.run)}, {stepsText(b.run)},
               {more == 0 ? QStringLiteral("0") : (more > 0 ? QStringLiteral("+") : QString()) + format::count(more)}));
   rows.back().cells[0].tip = QStringLiteral("Recorded micro steps, without those that a rewind took back");
-  rows.back().cells[1].tip = takenBackText(a.run);
-  rows.back().cells[2].tip = takenBackText(b.run);
+  rows.back().cells[1].tip = otherStepsText(a.run);
+  rows.back().cells[2].tip = otherStepsText(b.run);
   time(QStringLiteral("Step, median"), median(a.step), median(b.step));
   rows.back().cells[1].tip = rows.back().cells[2].tip = {};
   for (const auto& [cell, t] : {std::pair(1, a.step), std::pair(2, b.step)}) {

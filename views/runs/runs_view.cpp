@@ -97,7 +97,7 @@ void RunsView::refill() {
                   run.lastLoss},
                  {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
                   started.toString(Qt::ISODateWithMs)},
-                 {format::count(run.steps), QVariant::fromValue<qint64>(run.steps), takenBackText(run)},
+                 {stepsText(run), QVariant::fromValue<qint64>(run.steps), otherStepsText(run)},
                  {step.n > 0 ? format::count(step.n) : QString(), QVariant::fromValue<qint64>(step.n)},
                  time(step.median),
                  time(step.p95),

@@ -93,10 +93,13 @@ TEST(Outputs, AFullDiskStillHoldsWhatWasLost) {
   const std::string mount = "unshare -rm sh -c 'mount -t tmpfs -o size=2m tmpfs " + disk + " && ";
   if (std::system((mount + "true' >/dev/null 2>&1").c_str()) != 0) GTEST_SKIP() << "this machine lets nobody mount a tmpfs";
   const std::string project = disk + "/p.stepscope";
+  const TemporaryFolder elsewhere;
+  const std::string report = (elsewhere.path() / "p.txt").string();
   const std::string script = fmt::format(
       "{}({} train {} --steps 20000 --project {}; echo exit $?; {} sql {} \"SELECT what, last_step, reason FROM lost\"; "
-      "{} sql {} \"SELECT status, message FROM runs\") 2>&1'",
-      mount, SS_PROGRAM, kDigits, project, SS_PROGRAM, project, SS_PROGRAM, project);
+      "{} sql {} \"SELECT status, message FROM runs\"; {} inspect {}; {} report {} -o {}; cat {}) 2>&1'",
+      mount, SS_PROGRAM, kDigits, project, SS_PROGRAM, project, SS_PROGRAM, project, SS_PROGRAM, project, SS_PROGRAM,
+      project, report, report);
   std::string text;
   FILE* pipe = popen(script.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
@@ -106,6 +109,8 @@ TEST(Outputs, AFullDiskStillHoldsWhatWasLost) {
   EXPECT_NE(text.find("exit 1"), std::string::npos) << end;
   EXPECT_TRUE(std::regex_search(text, std::regex("steps +19999 +.*full"))) << end;
   EXPECT_NE(text.find("finished"), std::string::npos) << end;
+  EXPECT_TRUE(std::regex_search(text, std::regex("finished +[0-9]+, [0-9]+ lost"))) << end;
+  EXPECT_TRUE(std::regex_search(text, std::regex("[0-9,]+ more ran and are not recorded"))) << end;
 }
 
 TEST(Loss, ThatIsNotFiniteIsSaid) {
