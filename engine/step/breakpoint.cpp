@@ -123,6 +123,14 @@ std::string breakBefore(const Executor& executor, const std::vector<snapshot::Br
   return {};
 }
 
+// `made` is the value of that name, or the next contents of the state of that name.
+static bool isNamed(const Graph& graph, ValueId made, const std::string& name) {
+  if (graph.value(made).name == name) return true;
+  return std::any_of(graph.stateUpdates.begin(), graph.stateUpdates.end(), [&](const StateUpdate& update) {
+    return update.next == made && graph.value(update.state).name == name;
+  });
+}
+
 // What came in is told with what it made.
 static void tellInputs(const Executor& executor, const Instruction& instruction, KnownNumbers& known) {
   for (const int input : instruction.inputs) {
@@ -185,7 +193,7 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
     for (const int out : instruction.outputs) {
       if (out < 0) continue;
       const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
-      if (executor.graph().value(value).name != predicate->value) continue;
+      if (!isNamed(executor.graph(), value, predicate->value)) continue;
       const auto contents = executor.read(value);
       if (!contents) continue;
       const double found = fieldOf(*predicate, contents->view());

@@ -12,6 +12,7 @@ namespace stepscope {
 class Executor;
 
 // "VALUE FIELD OP NUMBER", e.g. "loss max > 10", "h.0.act nan > 0". Fields: min max mean std norm zeros nan inf value.
+// It is tested where an instruction makes the value; of a parameter or another state, where it makes the next contents.
 struct ValuePredicate {
   std::string value, field, op;
   double number = 0;
@@ -32,8 +33,8 @@ struct KnownNumbers {
   }
 };
 
-// Reason to stop after instruction i: NaN, a new infinity, a predicate on one of its outputs. A run stops once for one
-// cause: not for what follows from numbers that it has stopped for. Keeps `known` up to date.
+// Reason to stop after instruction i, which has computed: NaN, a new infinity, a predicate on one of its outputs. A run
+// stops once for one cause: not for what follows from numbers that it has stopped for. Keeps `known` up to date.
 std::string breakAfter(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,
                        KnownNumbers& known, int* id);
 

@@ -106,7 +106,8 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
   };
   run.after = [&](int i) -> Status {
     noteAfter(i);
-    if (!follow) return {};
+    const bool waits = !run.update && plan().instructions[static_cast<std::size_t>(i)].updateEntry;
+    if (!follow || waits || !executor_->conditionsHold(i)) return {};  // what it makes is not there
     int id = 0;
     std::string found = breakAfter(*executor_, breakpoints, i, judge_.known(), &id);
     if (!breaks) return {};

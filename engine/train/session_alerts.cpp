@@ -39,10 +39,16 @@ void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, 
   for (const snapshot::Breakpoint& b : breakpoints) {
     if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
     const auto predicate = parsePredicate(b.predicate());
-    if (!predicate || graph.findValue(predicate->value)) continue;
+    if (!predicate) continue;
+    const ValueId value = graph.findValue(predicate->value);
+    const bool updated = std::any_of(graph.stateUpdates.begin(), graph.stateUpdates.end(),
+                                     [&](const StateUpdate& update) { return update.state == value; });
+    if (value && (updated || graph.value(value).role == ValueRole::kNodeOutput)) continue;
+    const std::string name = toUtf8(predicate->value);
     log.warn("breakpoint_without_value",
-             fmt::format("breakpoint {}: '{}' stops nowhere: the step that runs has no value '{}'", b.id(), b.predicate(),
-                         toUtf8(predicate->value)));
+             fmt::format("breakpoint {}: '{}' stops nowhere: {}", b.id(), toUtf8(b.predicate()),
+                         value ? fmt::format("no instruction of the step that runs writes '{}'", name)
+                               : fmt::format("the step that runs has no value '{}'", name)));
   }
 }
 

@@ -14,7 +14,8 @@ namespace stepscope {
 // what its user believes, unless it is told. Once for a file: `loaded` is empty afterwards.
 void tellWhatTheFileLacks(std::optional<StateNames>& loaded, const SymbolicStep& step, BuildLog& log);
 
-// Breakpoints on values that the graph of the running step does not have.
+// Breakpoints on values that the graph of the running step does not have, or that no instruction writes: inputs, constants,
+// parameters that are not trained.
 void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph, BuildLog& log);
 
 }  // namespace stepscope

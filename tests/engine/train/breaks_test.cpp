@@ -1,9 +1,12 @@
 // Where a run stops: nodes, ops, phases, NaN and predicates.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/step/values.h"
@@ -92,6 +95,50 @@ TEST(Session, TellsOfAPredicateOnAValueThatIsNotThere) {
   ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
   EXPECT_EQ(told,
             std::vector<std::string>{"breakpoint 1: 'los max > 10' stops nowhere: the step that runs has no value 'los'"});
+  told.clear();
+  predicate.set_predicate("head.weight max > 10");
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  EXPECT_TRUE(told.empty()) << told.front();
+  predicate.set_predicate("image max > 10");
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  EXPECT_EQ(told, std::vector<std::string>{"breakpoint 1: 'image max > 10' stops nowhere: no instruction of the step that "
+                                           "runs writes 'image'"});
+}
+
+// What has the parameter's name is read; what the step makes of it is another value.
+TEST(Session, BreaksWhereAParameterIsWritten) {
+  for (const char* const micro : {"1", "2"}) {
+    auto session = openSession(digits(), {{"optimizer", "adam"}, {"lr", "0.01"}, {"accumulate", micro}});
+    ASSERT_NE(session, nullptr);
+    const auto largest = [&](const char* name) {
+      const auto view = session->stepper().value(session->findValue(name));
+      double found = -std::numeric_limits<double>::infinity();
+      for (std::int64_t i = 0; view && i < view->elements(); ++i) found = std::max(found, elementAsDouble(*view, i));
+      return found;
+    };
+    ASSERT_TRUE(session->beginStep().has_value());
+    const double before = largest("head.weight");
+    snapshot::Breakpoint still, changed;
+    still.set_id(1);
+    still.set_enabled(true);
+    still.set_predicate(fmt::format("head.weight max > {}", before + 1));
+    changed.set_id(2);
+    changed.set_enabled(true);
+    changed.set_predicate(fmt::format("head.weight max != {}", before));
+    ASSERT_TRUE(session->setBreakpoints({still, changed}).has_value());
+    auto stop = session->runToBreak(false);
+    ASSERT_TRUE(stop.has_value()) << stop.error().message;
+    if (std::string_view(micro) == "2") {  // no update yet: what lies in the memory of the next contents does not count
+      EXPECT_EQ(stop->stopped_by(), "end of step");
+      ASSERT_TRUE(session->finishStep().has_value());
+      stop = session->runToBreak(false);
+      ASSERT_TRUE(stop.has_value()) << stop.error().message;
+    }
+    EXPECT_EQ(stop->breakpoint(), 2) << stop->stopped_by();
+    EXPECT_TRUE(stop->stopped_by().starts_with("breakpoint 2: " + changed.predicate() + " (max is ")) << stop->stopped_by();
+    EXPECT_GT(stop->instruction(), session->stepper().plan().firstOptimizer);
+    EXPECT_NE(largest("head.weight.next"), before);
+  }
 }
 
 TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
