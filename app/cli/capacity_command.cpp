@@ -102,6 +102,7 @@ void printCapacityJson(const snapshot::CapacityReport& report) {
            {"largest", report.largest()},
            {"largest_with_recompute", report.largest_with_recompute()},
            {"machine", report.machine()},
+           {"peaks", report.peaks()},
            {"ended", report.ended()}});
 }
 

@@ -59,6 +59,8 @@ Command doctorCommand() {
       nlohmann::json machine = messageJson(info);
       machine["event"] = "machine";
       machine["peak"]["bfloat16_operations_per_second"] = measured.bfloat16PerSecond;
+      machine["peak"]["waiting"] = measured.waiting;
+      machine["peak"]["note"] = disturbanceText(measured);
       if (ofGpu) machine["gpu_peak"] = messageJson(toSnapshot(*ofGpu));
       machine["ranks"] = ranksText();
       sayJson(machine);
@@ -76,6 +78,7 @@ Command doctorCommand() {
     for (const snapshot::MemoryLevel& level : info.peak().levels())
       say("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
           level.capacity() > 0 ? " of " + units::bytes(level.capacity()) : "");
+    if (disturbed(measured)) say("warning    peak and bandwidth: {}\n", disturbanceText(measured));
     if (ofGpu) say("gpu peak   {}\n", peakText(*ofGpu));
     say("precision  {}\n", precisionText(info, measured));
     say("bits       equal for an equal number of threads; for any number with --set deterministic=threads\n");

@@ -12,6 +12,7 @@
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/ledger.h"
+#include "engine/profile/roofline.h"
 #include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
@@ -40,7 +41,7 @@ nlohmann::json lineJson(const char* event, const LedgerLine& line) {
           {"roof_ns", line.roofNs}};
 }
 
-void printLedgerJson(const Ledger& ledger) {
+void printLedgerJson(const Ledger& ledger, const std::string& disturbance) {
   for (const LedgerLine& line : ledger.lines) {
     nlohmann::json event = lineJson("ledger_line", line);
     event.update({{"instruction", line.instruction},
@@ -60,7 +61,7 @@ void printLedgerJson(const Ledger& ledger) {
              {"gain_ns", advice.gainNs},
              {"trial", advice.trial}});
   nlohmann::json total = lineJson("ledger", ledger.total());
-  total.update({{"step", ledger.step}, {"ns", ledger.ns}, {"signature", ledger.signature}});
+  total.update({{"step", ledger.step}, {"ns", ledger.ns}, {"signature", ledger.signature}, {"roof_note", disturbance}});
   sayJson(total);
 }
 
@@ -70,7 +71,7 @@ std::string share(std::int64_t part, std::int64_t all) {
 
 std::string flopsText(std::int64_t flops) { return fmt::format("{:.3g} G", static_cast<double>(flops) * 1e-9); }
 
-void printLedgerText(const Ledger& ledger, const LedgerArguments& a) {
+void printLedgerText(const Ledger& ledger, const LedgerArguments& a, const std::string& disturbance) {
   const LedgerLine total = ledger.total();
   say("step {} ({}), {}\n\n", ledger.step, ledger.signature, units::time(ledger.ns));
   const auto part = [](const char* name, const std::string& amount, const std::string& of) {
@@ -100,6 +101,7 @@ void printLedgerText(const Ledger& ledger, const LedgerArguments& a) {
   say("{}", table({a.by, "time", "share", "roof", "useful flops", "other flops", "payload", "other bytes"}, rows));
   if (std::ssize(groups) > a.rows) say("{} more\n", std::ssize(groups) - a.rows);
   say("\nroof: the least time by the measured peaks of this machine\n");
+  if (!disturbance.empty()) say("warning: they were {}: a roof may be above the least time\n", disturbance);
   for (const LedgerAdvice& advice : ledger.advice) {
     say("\n{}: {}", advice.spent, advice.change);
     if (!advice.option.empty()) say(" ({}={})", advice.option, advice.value);
@@ -160,10 +162,12 @@ Status ledger(const LedgerArguments& a, const Output& output) {
     recorder->endRun(storage::RunStatus::kFinished);
     if (const auto closed = recorder->close(); !closed) return fail(ErrorCode::kIo, closed.error().message);
   }
+  const cpu::MachinePeak* const peak = session->stepper().peak();
+  const std::string disturbance = peak ? disturbanceText(*peak) : std::string();
   if (output.json())
-    printLedgerJson(median);
+    printLedgerJson(median, disturbance);
   else
-    printLedgerText(median, a);
+    printLedgerText(median, a, disturbance);
   return {};
 }
 

@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "engine/exec/executor.h"
@@ -51,6 +54,14 @@ std::vector<int> teamIds() {
 }
 
 }  // namespace
+
+std::map<int, std::int64_t> queuedByThread() {
+  std::map<int, std::int64_t> queues;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc/self/task", error), end; !error && it != end; it.increment(error))
+    if (const int thread = std::atoi(it->path().filename().c_str()); thread > 0) queues.emplace(thread, queued(thread));
+  return queues;
+}
 
 std::int64_t ProcessorMeter::waited() {
   const std::int64_t before = monotonicNs();

@@ -35,4 +35,7 @@ class ProcessorMeter {
   std::int64_t cpu_ = 0, began_ = 0, ended_ = 0, read_ = 0, cost_ = 0;
 };
 
+// All threads that the process has now: how long each was ready to run and had no core since it began, by thread id.
+std::map<int, std::int64_t> queuedByThread();
+
 }  // namespace stepscope

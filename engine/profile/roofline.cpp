@@ -128,7 +128,15 @@ std::string peakText(const cpu::MachinePeak& peak) {
   for (const cpu::MemoryLevel& level : peak.levels)
     text += fmt::format(", {} {:.1f} GB/s", level.name, level.bytesPerSecond * 1e-9);
   if (peak.threads == 0) return text + " on the device";
-  return text + fmt::format(" with {} thread{}", peak.threads, peak.threads == 1 ? "" : "s");
+  text += fmt::format(" with {} thread{}", peak.threads, peak.threads == 1 ? "" : "s");
+  return disturbed(peak) ? text + "; " + disturbanceText(peak) : text;
+}
+
+std::string disturbanceText(const cpu::MachinePeak& peak) {
+  if (!disturbed(peak)) return {};
+  return fmt::format(
+      "measured on a busy machine: its threads had no core for {:.0f} % of the time, so the machine may do more",
+      100 * peak.waiting);
 }
 
 }  // namespace stepscope

@@ -37,7 +37,14 @@ snapshot::MachinePeak toSnapshot(const cpu::MachinePeak& peak);
 void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapshot::Plan& out);
 
 // "products 251.2 GF/s (498.3 in bfloat16), core caches 104.5 GB/s, shared cache 53.1 GB/s, memory 35.4 GB/s with 2
-// threads"; of a device that is not the CPU "... on the device"
+// threads"; of a device that is not the CPU "... on the device". With disturbanceText() at its end.
 std::string peakText(const cpu::MachinePeak& peak);
+
+// A measurement whose threads had no core for more than this share of the time is too low to trust.
+inline constexpr double kMostQueuedShare = 0.05;
+inline bool disturbed(const cpu::MachinePeak& peak) { return peak.waiting > kMostQueuedShare; }
+// "measured on a busy machine: its threads had no core for 70 % of the time, so the machine may do more"; empty where it was
+// not disturbed.
+std::string disturbanceText(const cpu::MachinePeak& peak);
 
 }  // namespace stepscope

@@ -49,6 +49,10 @@ struct MachinePeak {
 
   std::vector<MemoryLevel> levels;  // fastest first, memory last
   std::int64_t ns = 0;              // what measuring took
+
+  // Of those who measure and keep it (engine/build/known_roofs.h).
+  double waiting = 0;    // share of the time that its threads had no core: 0 to 1; of several measurements, of the calmest
+  int measurements = 1;  // of which this has the best figures
 };
 
 // About 0.3 s.

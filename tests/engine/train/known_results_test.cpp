@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <thread>
 
 #include "engine/build/build_cache.h"
 #include "engine/build/environment.h"
 #include "engine/build/known_recompute.h"
 #include "engine/build/known_roofs.h"
+#include "engine/profile/roofline.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -138,21 +140,68 @@ TEST_F(KnownResults, AFolderThatCannotBeIsAnAlertAndNoError) {
 }
 
 TEST(KnownRoofs, AreReadAsTheyWereWritten) {
-  cpu::MachinePeak peak{3,  123.456e9, 0, 0, {{"core caches", 1 << 20, 1 << 19, 1.5e11}, {"memory", 0, 64 << 20, 2.25e10}},
-                        777};
+  cpu::MachinePeak peak{3,   123.456e9, 0, 0, {{"core caches", 1 << 20, 1 << 19, 1.5e11}, {"memory", 0, 64 << 20, 2.25e10}},
+                        777, 0.25,      3};
   const auto read = roofsFrom(roofsText(peak));
   ASSERT_TRUE(read);
   EXPECT_EQ(roofsText(*read), roofsText(peak));
   EXPECT_EQ(read->operationsPerSecond, peak.operationsPerSecond);
+  EXPECT_EQ(read->waiting, 0.25);
+  EXPECT_EQ(read->measurements, 3);
   EXPECT_EQ(read->levels[1].name, "memory");
   EXPECT_EQ(read->levels[1].bytesPerSecond, peak.levels[1].bytesPerSecond);
 }
 
 TEST(KnownRoofs, RefuseWhatIsNone) {
-  for (const char* const text : {"", "2", "2 1e9 0 0 5\n", "0 1e9 0 0 5\n2 0 64 1e9\n", "2 -1 0 0 5\n2 0 64 1e9\n",
-                                 "2 nan 0 0 5\n2 0 64 1e9\n", "2 1e9 0 0 5\n7 0 64 1e9\n", "2 1e9 0 0 5\n2 0 64\n",
-                                 "2 1e9 0 0 5\n0 0 64 1e9\n", "2 1e9 0 0 5\n2 0 64 -1\n", "2 1e9 0 0 5\n2 0 64 1e9\nx"})
+  for (const char* const text :
+       {"", "2", "2 1e9 0 0 5 0 1\n", "0 1e9 0 0 5 0 1\n2 0 64 1e9\n", "2 -1 0 0 5 0 1\n2 0 64 1e9\n",
+        "2 nan 0 0 5 0 1\n2 0 64 1e9\n", "2 1e9 0 0 5 0 1\n7 0 64 1e9\n", "2 1e9 0 0 5 0 1\n2 0 64\n",
+        "2 1e9 0 0 5 0 1\n0 0 64 1e9\n", "2 1e9 0 0 5 0 1\n2 0 64 -1\n", "2 1e9 0 0 5 0 1\n2 0 64 1e9\nx",
+        "2 1e9 0 0 5 1.5 1\n2 0 64 1e9\n", "2 1e9 0 0 5 -1 1\n2 0 64 1e9\n", "2 1e9 0 0 5 0 0\n2 0 64 1e9\n"})
     EXPECT_FALSE(roofsFrom(text)) << text;
+}
+
+// A peak is a maximum over all measurements, whatever kept a later one from it.
+TEST_F(KnownResults, RoofsAreTheBestThatWereMeasured) {
+  constexpr int kDoctor = 3, kRun = 5;  // threads; no session of this program has so many
+  TrainOptions options;
+  options.cacheDir = folder_.string();
+  const BuildCache cache(folder_);
+  cpu::MachinePeak before{kDoctor, 1e18, 0, 0, {{"memory", 0, 64 << 20, 1e17}}, 777, 0, 1};
+  ASSERT_TRUE(cache.keep(roofsQuestion(kDoctor), roofsText(before)));
+  const cpu::MachinePeak& best = measureRoofs(options, kDoctor);
+  EXPECT_EQ(best.operationsPerSecond, 1e18);
+  EXPECT_EQ(best.levels.back().bytesPerSecond, 1e17);
+  EXPECT_GT(best.measurements, 1) << "it measured too";
+  EXPECT_EQ(disturbanceText(best), "") << "one of them was not disturbed";
+  const auto kept = cache.find(roofsQuestion(kDoctor));
+  ASSERT_TRUE(kept.answer);
+  EXPECT_EQ(roofsFrom(*kept.answer)->operationsPerSecond, 1e18);
+
+  before.threads = kRun;
+  before.waiting = 0.7;
+  ASSERT_TRUE(cache.keep(roofsQuestion(kRun), roofsText(before)));
+  EXPECT_EQ(roofsOf(options, kRun, nullptr).operationsPerSecond, 1e18);
+  const auto again = roofsFrom(*cache.find(roofsQuestion(kRun)).answer);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->measurements, 2) << "a disturbed one is measured again";
+  EXPECT_LE(again->waiting, 0.7);
+}
+
+TEST(KnownRoofs, ADisturbedMeasurementSaysSo) {
+  cpu::MachinePeak peak{2, 1e9, 0, 0, {{"memory", 0, 64 << 20, 1e9}}, 777, 0.7, 1};
+  const std::string said = "measured on a busy machine: its threads had no core for 70 % of the time";
+  EXPECT_NE(peakText(peak).find(said), std::string::npos) << peakText(peak);
+  peak.waiting = kMostQueuedShare;
+  EXPECT_EQ(peakText(peak).find("busy"), std::string::npos) << peakText(peak);
+}
+
+// More threads than cores wait for each other.
+TEST(KnownRoofs, TellHowLongTheirThreadsHadNoCore) {
+  const int threads = 2 * static_cast<int>(std::thread::hardware_concurrency());
+  if (!std::ifstream("/proc/self/schedstat")) GTEST_SKIP() << "no /proc/self/schedstat";
+  const cpu::MachinePeak& peak = roofsOf(TrainOptions(), threads, nullptr);
+  EXPECT_TRUE(disturbed(peak)) << peak.waiting;
 }
 
 TEST(CacheDir, IsOffInASessionByItselfAndTheUsersFolderInPrograms) {
