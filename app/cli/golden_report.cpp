@@ -53,11 +53,19 @@ void printGoldenReportJson(const GoldenReport& report) {
            {"verdict", !report.unchecked.empty() ? "unchecked"
                        : report.agrees()         ? "agrees"
                                                  : "differs"},
+           {"precision", kGoldenPrecision},
+           {"precision_not_compared", toUtf8(report.notPrecision)},
            {"reason", toUtf8(report.unchecked)},
            {"agrees", report.count(GoldenVerdict::kAgrees)},
            {"differs", report.count(GoldenVerdict::kDiffers)},
            {"skipped", report.count(GoldenVerdict::kSkipped)},
            {"first_output", toUtf8(report.firstOutput)}});
+}
+
+// What of the run no verdict speaks of: lines or the end of one, each behind `before`.
+std::string notCompared(const GoldenReport& report, std::string_view before) {
+  if (report.notPrecision.empty()) return {};
+  return fmt::format("{}{} was not compared: `stepscope precision` judges it", before, toUtf8(report.notPrecision));
 }
 
 // "loss, 12 gradients and 2 running statistics".
@@ -88,10 +96,11 @@ std::string goldenLine(const GoldenReport& report) {
     if (row.tolerance > 0 && measured(row) &&
         (closest == nullptr || row.maxAbs / row.tolerance > closest->maxAbs / closest->tolerance))
       closest = &row;
-  return fmt::format("PyTorch: {} agree{}", contentsText(report),
+  return fmt::format("PyTorch: {} agree in {}{}{}", contentsText(report), kGoldenPrecision,
                      closest == nullptr ? ""
                                         : fmt::format("; closest to its tolerance: '{}', off by {:.2e} of {:.2e}",
-                                                      closest->name, closest->maxAbs, closest->tolerance));
+                                                      closest->name, closest->maxAbs, closest->tolerance),
+                     notCompared(report, "; "));
 }
 
 snapshot::Alert goldenAlert(const GoldenReport& report) {
@@ -105,8 +114,8 @@ snapshot::Alert goldenAlert(const GoldenReport& report) {
   const GoldenRow* worst = report.worst();
   if (worst == nullptr) return alert;
   const auto differ = report.count(GoldenVerdict::kDiffers);
-  std::string text = fmt::format("not what PyTorch computed: {} tensor{} of {} differ{}; ", differ, differ == 1 ? "" : "s",
-                                 contentsText(report), differ == 1 ? "s" : "");
+  std::string text = fmt::format("not what PyTorch computed: {} tensor{} of {} differ{} in {}; ", differ,
+                                 differ == 1 ? "" : "s", contentsText(report), differ == 1 ? "s" : "", kGoldenPrecision);
   text += fmt::format("{} '{}'", kindName(worst->kind), worst->name);
   if (measured(*worst))
     text += fmt::format(": {:.6g} where PyTorch has {:.6g}, off by {:.2e} with a tolerance of {:.2e}", worst->found,
@@ -144,7 +153,8 @@ void tellGolden(const GoldenReport& report, bool json) {
   if (report.agrees())
     say("{}\n", goldenLine(report));
   else
-    say("{} differ; compared: {}\n", report.count(GoldenVerdict::kDiffers), contentsText(report));
+    say("{} differ in {}; compared: {}{}\n", report.count(GoldenVerdict::kDiffers), kGoldenPrecision, contentsText(report),
+        notCompared(report, "\n"));
 }
 
 }  // namespace stepscope::cli

@@ -11,7 +11,8 @@ namespace stepscope::cli {
 // The table with what it found, or one event "tensor" per line and an event "verify".
 void tellGolden(const GoldenReport& report, bool json);
 
-// "PyTorch: loss and 12 gradients agree (largest difference …)": for a run that goes on. Not where something differs.
+// "PyTorch: loss and 12 gradients agree in fp32 (largest difference …)", with what was not compared: for a run that goes
+// on. Not where something differs.
 std::string goldenLine(const GoldenReport& report);
 
 // The worst difference: name, size, place and likely cause. Not where all agree.

@@ -161,9 +161,14 @@ void Output::cause(const FirstCause& cause, const std::vector<std::string>& trai
   for (const std::string& line : trail) say("  {}\n", line);
 }
 
-void Output::compared(const std::string& verdict, const std::string& text) const {
+void Output::compared(const std::string& verdict, std::string_view precision, const std::string& otherwise,
+                      const std::string& text) const {
   if (json_)
-    sayJson({{"event", "verify"}, {"verdict", verdict}, {"message", text}});
+    sayJson({{"event", "verify"},
+             {"verdict", verdict},
+             {"precision", precision},
+             {"precision_not_compared", toUtf8(otherwise)},
+             {"message", text}});
   else
     say("{}\n", text);
 }

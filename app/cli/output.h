@@ -28,8 +28,10 @@ class Output {
   void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
   // Where the first number that is not finite came from, with its operands.
   void cause(const FirstCause& cause, const std::vector<std::string>& trail) const;  // `trail`: the steps before it
-  // Before a run: what a comparison with PyTorch came to, "agrees" or "unchecked", and that in words.
-  void compared(const std::string& verdict, const std::string& text) const;
+  // Before a run: what a comparison with PyTorch in this precision came to, "agrees" or "unchecked", and that in words.
+  // `otherwise`: precision of the run, where that is another one.
+  void compared(const std::string& verdict, std::string_view precision, const std::string& otherwise,
+                const std::string& text) const;
   // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose
   // from.
   void recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const;

@@ -134,7 +134,8 @@ Status compareWithCapture(const TrainArguments& a, Session& session, const Outpu
   if (found.count(GoldenVerdict::kDiffers) > 0)
     tellAlert(goldenAlert(found));
   else
-    output.compared(found.unchecked.empty() ? "agrees" : "unchecked", goldenLine(found));
+    output.compared(found.unchecked.empty() ? "agrees" : "unchecked", kGoldenPrecision, found.notPrecision,
+                    goldenLine(found));
   return {};
 }
 

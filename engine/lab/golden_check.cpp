@@ -57,7 +57,7 @@ std::shared_ptr<const ImportedModel> withoutDropout(const ImportedModel& model, 
 // What is compared is the model, under the passes of the run: in float32, one micro step, nothing updated.
 Status makeQuiet(TrainOptions& options) {
   for (const char* name : {"precision", "precision.force"})
-    SS_TRY(applySetting(options, name, std::string_view(name) == "precision" ? "fp32" : "", "verify"));
+    SS_TRY(applySetting(options, name, std::string_view(name) == "precision" ? kGoldenPrecision : "", "verify"));
   options.lossScale = "off";
   options.masterWeights = "auto";
   options.optimizer = "sgd";
@@ -91,6 +91,11 @@ class Check {
   Check(SideSubject subject, const Golden& golden) : subject_(std::move(subject)), golden_(golden) {}
 
   Result<GoldenReport> run(const std::vector<Batch>& more) {
+    const TrainOptions& asked = subject_.request.options;
+    if (asked.precision != kGoldenPrecision)
+      report_.notPrecision = asked.precision;
+    else if (!asked.precisionForce.empty())
+      report_.notPrecision = "precision.force";
     SS_TRY(makeQuiet(subject_.request.options));
     if (!judgeDraws()) return std::move(report_);
     const std::shared_ptr<const ImportedModel> model = subject_.model;

@@ -48,8 +48,12 @@ struct GoldenRow {
 std::string_view kindName(GoldenRow::Kind kind);      // "gradient" …
 std::string_view verdictName(GoldenVerdict verdict);  // "agrees", "differs", "skipped"
 
+// What was compared was computed in this precision, here and in PyTorch.
+inline constexpr std::string_view kGoldenPrecision = "fp32";
+
 struct GoldenReport {
-  std::string unchecked;  // why nothing was compared; empty: it was
+  std::string unchecked;     // why nothing was compared; empty: it was
+  std::string notPrecision;  // "bf16": of the run that was asked for, of which no verdict speaks; empty: it is compared
   std::vector<GoldenRow> rows;
   std::string firstOutput;  // the first module whose output differs, where outputs were captured; empty: none
   std::int64_t count(GoldenVerdict verdict) const;

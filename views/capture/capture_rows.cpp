@@ -110,9 +110,10 @@ QString summary(const snapshot::GoldenComparison& comparison, QString* role) {
     agree += t.verdict() == "agrees" && compared(t);
     skipped += t.verdict() == "skipped";
   }
-  QString text = differ > 0
-                     ? QStringLiteral("%1 of %2 tensors are not what PyTorch computed").arg(differ).arg(differ + agree)
-                     : QStringLiteral("All %1 tensors agree with what PyTorch computed").arg(agree);
+  QString text =
+      differ > 0
+          ? QStringLiteral("%1 of %2 tensors are, in float32, not what PyTorch computed").arg(differ).arg(differ + agree)
+          : QStringLiteral("All %1 tensors agree in float32 with what PyTorch computed").arg(agree);
   if (skipped > 0) text += QStringLiteral(", %1 skipped").arg(skipped);
   if (!comparison.first_output().empty())
     text += QStringLiteral("; the first module whose output differs: %1").arg(format::visible(comparison.first_output()));

@@ -12,6 +12,16 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+
+// Of the run, where the comparison, which is in float32, does not speak of it.
+QString otherPrecision(const SnapshotStore& store) {
+  for (const auto& option : store.options())
+    if (option.name() == "precision" && option.value() != "fp32") return format::visible(option.value());
+  return {};
+}
+
+}  // namespace
 
 CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("capture"), QStringLiteral("Next to PyTorch"), capture::columns(), parent),
@@ -47,6 +57,7 @@ CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::planChanged, this, &CaptureView::refillLater);  // rows lead to other values
   connect(&store(), &SnapshotStore::planChanged, this, &CaptureView::follow);
   connect(&store(), &SnapshotStore::workerChanged, this, &CaptureView::follow);
+  connect(&store(), &SnapshotStore::optionsChanged, this, &CaptureView::follow);
   follow();
 }
 
@@ -75,7 +86,12 @@ void CaptureView::follow() {
                      "stays where it is; Esc cancels"));
   allow(store(), compare_, alive && !golden.comparing());
   QString role;
-  const QString text = golden.comparison() ? capture::summary(*golden.comparison(), &role) : QString();
+  QString text = golden.comparison() ? capture::summary(*golden.comparison(), &role) : QString();
+  const QString precision = otherPrecision(store());
+  if (golden.comparison() && !precision.isEmpty()) {
+    text += QStringLiteral("\nThe run is in %1, which was not compared: the view “Precision” judges it").arg(precision);
+    if (role == QStringLiteral("ok")) role = QStringLiteral("warn");
+  }
   say(summary_, text, role);
   QStringList notes;
   if (golden.comparison())

@@ -120,7 +120,7 @@ void SessionLab::compareWithCapture() {
     if (!found || !found->captured()) return;
     emit session_.note(!found->unchecked().empty() ? QStringLiteral("Not compared with PyTorch; see “Next to PyTorch”")
                        : found->alerts_size() > 0  ? QStringLiteral("Not what PyTorch computed; see “Next to PyTorch”")
-                                                   : QStringLiteral("What PyTorch computed agrees"));
+                                                   : QStringLiteral("What PyTorch computed in float32 agrees"));
     tellCapture();
   });
 }

@@ -62,6 +62,29 @@ TEST_F(Captured, AgreesAndSaysSo) {
   EXPECT_EQ(train("--verify maybe").exitCode, 2);
 }
 
+// The comparison is in float32; what it says must not be taken for a verdict on another precision.
+TEST_F(Captured, AnotherPrecisionIsNotCompared) {
+  const std::string plain = verify().text, said = "bf16 was not compared: `stepscope precision` judges it";
+  EXPECT_NE(plain.find(" agree in fp32; "), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("was not compared"), std::string::npos) << plain;
+  const Answer low = verify("--precision bf16");
+  EXPECT_EQ(low.exitCode, 0) << low.text;
+  EXPECT_NE(low.text.find(said), std::string::npos) << low.text;
+  EXPECT_NE(verify("--precision fp16").text.find("; fp16 was not compared: "), std::string::npos);
+  const Answer json = verify("--precision bf16 --json"), trained = train("--precision bf16"),
+               trainedJson = train("--precision bf16 --json");
+  EXPECT_NE(trained.text.find(said), std::string::npos) << trained.text;
+  for (const Answer& answer : {json, trainedJson}) {
+    const auto at = answer.text.find(R"("event":"verify")");
+    ASSERT_NE(at, std::string::npos) << answer.text;
+    const auto begin = answer.text.rfind('\n', at) + 1;
+    const std::string event = answer.text.substr(begin, answer.text.find('\n', at) - begin);
+    EXPECT_NE(event.find(R"("precision":"fp32")"), std::string::npos) << event;
+    EXPECT_NE(event.find(R"("precision_not_compared":"bf16")"), std::string::npos) << event;
+  }
+  EXPECT_NE(verify("--json").text.find(R"("precision_not_compared":"")"), std::string::npos);
+}
+
 TEST_F(Captured, NamesWhatDiffersAndTrainsOn) {
   auto& [name, gradient] = *tensors_.begin();
   for (std::int64_t i = 0; i < gradient.elements(); ++i)
