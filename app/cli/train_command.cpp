@@ -74,7 +74,8 @@ class LossWatch {
     alert.set_severity(snapshot::Alert::ERROR);
     alert.set_code("loss_not_finite");
     alert.set_step(record.step());
-    alert.set_message(fmt::format("loss of step {}: {}; expected a finite number", record.step(), std::fabs(record.loss())));
+    alert.set_message(fmt::format("loss of step {}: {}; expected a finite number", record.step(),
+                                  std::isnan(record.loss()) ? std::fabs(record.loss()) : record.loss()));
     return alert;
   }
   // For the end of the run; empty: every loss was finite.

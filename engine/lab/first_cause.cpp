@@ -187,11 +187,21 @@ class Replay {
     }
   }
 
+  // Made of numbers, and not written down in the graph.
+  bool computed(ValueId id) const {
+    const int made =
+        graph().value(id).role == ValueRole::kNodeOutput ? plan().instructionOf(graph().value(id).producer) : -1;
+    if (made < 0) return false;
+    const std::vector<ValueId> inputs = inputsOf(made);
+    return std::ranges::any_of(inputs, [&](ValueId in) { return isFloating(graph().value(in).type.dtype); });
+  }
+
   // Along values that are not finite, from the loss or the gradients to where they begin; of several beginnings the first.
   Place firstPlace() {
     std::vector<ValueId> open;
     const SymbolicStep& step = side_->step();
-    if (step.loss && flags(step.loss).any()) open.push_back(step.loss);
+    // An infinite constant excuses what is masked later; nothing masks the loss.
+    if (step.loss && (flags(step.loss).nan || flags(step.loss).inf)) open.push_back(step.loss);
     if (open.empty())
       for (const ValueId id : step.optimizer.accumulated)
         if (id && flags(id).any()) open.push_back(id);
@@ -205,8 +215,10 @@ class Replay {
       if (made < 0) continue;
       bool handedOn = false;
       ValueId leaf;
+      const bool excused = !flags(id).any();
       for (const ValueId in : inputsOf(made)) {
-        if (!given(in).any()) continue;
+        const Flags& known = given(in);
+        if (!known.any() && !(excused && known.inf && computed(in))) continue;
         if (graph().value(in).role == ValueRole::kNodeOutput) {
           open.push_back(in);
           handedOn = true;

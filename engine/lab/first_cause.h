@@ -3,7 +3,8 @@
 // The step is replayed beside the session (side_step.h), node by node as the file has them (without passes; where that does
 // not show it, under the passes of the run), and every value is looked at. From the loss or gradient the way back leads
 // along values that are not finite to the instruction that made one of operands that were: the first cause. An infinity is
-// no cause where it comes from an infinite constant (an attention mask) alone; what a Where drops is not on the way.
+// no cause where it comes from an infinite constant (an attention mask) alone, unless it reaches the loss; what a Where
+// drops is not on the way.
 #pragma once
 
 #include <optional>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -290,6 +291,29 @@ TEST(FirstCause, NamesAnInfiniteWeight) {
   EXPECT_EQ(found.cause->value, "w1");
   EXPECT_EQ(found.cause->index, (std::vector<std::int64_t>{1, 1}));
   EXPECT_EQ(found.cause->kind, "invalid operand");
+}
+
+// Nothing masks the loss: the infinity is no mask's, although a constant brought it in.
+TEST(FirstCause, NamesAnInfiniteFactorOfTheLoss) {
+  for (const float factor : {kInf, -kInf}) {
+    Fault fault;
+    fault.name = "factor";
+    fault.change = [factor](onnx::GraphProto& graph) {
+      graph.mutable_node(graph.node_size() - 1)->set_output(0, "mean_loss");
+      constant(graph, "infinite", factor);
+      addNode(graph, "Mul", {"mean_loss", "infinite"}, {"scaled_loss"}, "fault");
+      addNode(graph, "Neg", {"scaled_loss"}, {"loss"}, "negative");
+    };
+    const Named found = blame(fault, 0);
+    ASSERT_TRUE(found.cause.has_value()) << found.problem;
+    EXPECT_EQ(found.cause->name, "fault") << found.cause->text();
+    EXPECT_EQ(found.cause->value, "scaled_loss") << found.cause->text();
+    EXPECT_FALSE(found.cause->backward);
+    EXPECT_FALSE(found.cause->nan);
+    const bool shown = std::ranges::any_of(
+        found.cause->operands, [&](const CauseOperand& o) { return o.name == "infinite" && o.value == double{factor}; });
+    EXPECT_TRUE(shown) << found.cause->text();
+  }
 }
 
 TEST(FirstCause, TellsSinceWhenWeightsExplode) {
