@@ -146,15 +146,21 @@ class TensorsViewTest : public QObject {
     s.set_count(6);
     s.set_nan(6);
     for (int i = 0; i < 64; ++i) s.add_histogram(0);
-    panel.set(&s, -1);
+    panel.set(&s, 1234, true, nullptr);
     const auto text = [&panel] { return panel.findChild<Details*>()->toPlainText(); };
     QVERIFY2(text().contains(QStringLiteral("none of 6")) && !text().contains(QStringLiteral("Mean")), qPrintable(text()));
     s.set_nan(5);
     s.set_mean(2);
-    panel.set(&s, -1);
+    panel.set(&s, 1234, true, nullptr);
     QVERIFY2(text().contains(QStringLiteral("Mean")) && !text().contains(QStringLiteral("of step")), qPrintable(text()));
-    panel.set(&s, 1234);  // of another step than the one that is shown
+    panel.set(&s, 1234, false, nullptr);  // of another step than the one that is shown
     QVERIFY2(text().contains(QStringLiteral("of step 1,234")), qPrintable(text()));
+    QVERIFY2(text().contains(QStringLiteral("not the present one")), qPrintable(text()));
+    auto gone = std::make_shared<snapshot::TensorData>();
+    gone->set_unavailable("its memory was reused");
+    panel.set(&s, 1234, true, gone);
+    QVERIFY2(text().contains(QStringLiteral("of step 1,234, while it was in memory")), qPrintable(text()));
+    QVERIFY2(!text().contains(QStringLiteral("not the present one")), qPrintable(text()));
   }
 
   // What passes by in a run is not read: what stands there is of before, and nothing is said of where the run is.

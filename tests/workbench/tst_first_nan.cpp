@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first number that is not finite: where a run stops at it, and where one that goes on leads back to it.
+#include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -60,15 +61,34 @@ class FirstNanTest : public QObject {
     w.view(QStringLiteral("training"));
     w.picture(QStringLiteral("nan-stopped"));
 
-    // From the count of NaN one click leads to the element.
+    // The table opens at the first NaN, of what the instruction made and of what brought it in, with the keyboard left
+    // alone.
+    w.view(QStringLiteral("tensors"));
+    const auto* table =
+        w->board().find(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+    const auto atNaN = [&] {
+      return w.loop().wait([&] {
+        const QModelIndex at = table->currentIndex();
+        return at.data().toString() == QStringLiteral("NaN") && table->visualRect(at).intersects(table->viewport()->rect());
+      });
+    };
+    QVERIFY(atNaN());
     QVERIFY(w.select(Selection::ofValue(image)));
     QCOMPARE(w.shownTensor()->statistics().nan(), 1);
+    QVERIFY(atNaN() && !table->hasFocus());
+    w.picture(QStringLiteral("nan-opened"));
+    // Another part stays where a person went, and from the count of NaN one click leads back to the element.
+    auto* slice = w->board().find(QStringLiteral("tensors"))->findChild<QLineEdit*>(QStringLiteral("tensor_slice"));
+    w.loop().act([&] {
+      slice->setText(QStringLiteral("0, 0, :, :"));
+      emit slice->returnPressed();
+    });
+    QVERIFY(w.settled());
+    QVERIFY(table->currentIndex().data().toString() != QStringLiteral("NaN"));
     auto* statistics = w->board().find(QStringLiteral("tensors"))->findChild<StatisticsPanel*>();
     QVERIFY(statistics);
     w.loop().act([&] { emit statistics->findChild<Details*>()->commandClicked(QStringLiteral("first")); });
     QVERIFY(w.settled());
-    const auto* table =
-        w->board().find(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
     QCOMPARE(table->currentIndex().data().toString(), QStringLiteral("NaN"));
     w.picture(QStringLiteral("nan-element"));
     // One bad pixel hides no picture.

@@ -15,6 +15,7 @@
 #include "views/batch/picture_grid.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
+#include "views/tensors/statistics_panel.h"
 #include "views/timeline/timeline_view.h"
 #include "views/value_history/value_history_view.h"
 
@@ -247,6 +248,12 @@ class RewoundTest : public QObject {
     w.view(QStringLiteral("tensors"));
     QVERIFY(w.select(Selection::ofValue(value)) && w.shownTensor());
     QVERIFY2(!w.shownTensor()->unavailable().empty(), "its memory is another value's");
+    // What the pane shows of it says that it is gone.
+    const auto* statistics = w->board().find(QStringLiteral("tensors"))->findChild<StatisticsPanel*>();
+    QVERIFY(statistics && statistics->isVisible());
+    QVERIFY2(statistics->findChild<Details*>()->toPlainText().contains(QStringLiteral("of step 1, while it was in memory")),
+             qPrintable(statistics->findChild<Details*>()->toPlainText()));
+    w.picture(QStringLiteral("gone-statistics"));
     w.view(QStringLiteral("watch"));
     w.loop().act([&] { w->session().train(6); });
     QVERIFY(w.settled());

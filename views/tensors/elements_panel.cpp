@@ -237,13 +237,18 @@ void ElementsPanel::applySlice() {
   emit sliceWanted();
 }
 
-void ElementsPanel::goTo(const std::vector<qint64>& index) {
+void ElementsPanel::show(const std::vector<qint64>& index) {
   if (index.size() != dims_.size()) return;
   wanted_ = Slice::around({index.begin(), index.end()}, dims_, kMostElements);
   goal_ = index;
+  emit sliceWanted();
+}
+
+void ElementsPanel::goTo(const std::vector<qint64>& index) {
+  if (index.size() != dims_.size()) return;
   openPage(kValues);
   elements_->setFocus();
-  emit sliceWanted();
+  show(index);
 }
 
 void ElementsPanel::say(const QString& problem) {

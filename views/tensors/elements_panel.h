@@ -31,7 +31,8 @@ class ElementsPanel : public QWidget {
   void refresh();  // to what the store holds of it
   void openPage(Page page) { tabs_->setCurrentIndex(page); }
   void findSlice();
-  void goTo(const std::vector<qint64>& index);  // shows the element, and chooses it
+  void show(const std::vector<qint64>& index);  // the slice around the element, which is chosen
+  void goTo(const std::vector<qint64>& index);  // the same, in the table, with the keyboard
   const Slice& wanted() const { return wanted_; }
   ComparePage& comparison() { return *comparison_; }
   HeatMap& heatMap() { return *heat_; }

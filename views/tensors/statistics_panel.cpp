@@ -28,21 +28,23 @@ QString StatisticsPanel::first() const {
          Details::command(QStringLiteral("first"), QStringLiteral("first at [%1]").arg(index.join(QStringLiteral(", "))));
 }
 
-void StatisticsPanel::set(const snapshot::TensorStatistics* s, std::int64_t otherStep, const TensorPtr& tensor) {
+void StatisticsPanel::set(const snapshot::TensorStatistics* s, std::int64_t step, bool present, const TensorPtr& tensor) {
+  const bool gone = tensor && !tensor->unavailable().empty();
   firstNotFinite_.clear();
   if (tensor) firstNotFinite_.assign(tensor->first_not_finite().begin(), tensor->first_not_finite().end());
-  histogram_->set(s ? std::optional(*s) : std::nullopt, otherStep >= 0);
+  histogram_->set(s ? std::optional(*s) : std::nullopt, !present || gone);
   setVisible(s != nullptr);
   if (!s) return;
   const Tokens& t = Tokens::current();
   text_->begin();
-  // Numbers of another step say whose they are, and stand back.
-  const auto shown = [otherStep](const QString& text) {
-    return otherStep >= 0 ? Details::quiet(text) : Details::text(text);
-  };
-  if (otherStep >= 0)
-    text_->row(QStringLiteral("Statistics"), Details::text(QStringLiteral("of step %1").arg(format::count(otherStep))) +
-                                                 Details::quiet(QStringLiteral("  not the present one")));
+  // Numbers of another step, or of a value that is gone, say whose they are, and stand back.
+  const bool back = !present || gone;
+  const auto shown = [back](const QString& text) { return back ? Details::quiet(text) : Details::text(text); };
+  if (back)
+    text_->row(QStringLiteral("Statistics"),
+               Details::text(QStringLiteral("of step %1").arg(format::count(step)) +
+                             (gone ? QStringLiteral(", while it was in memory") : QString())) +
+                   (present ? QString() : Details::quiet(QStringLiteral("  not the present one"))));
   if (s->count() > 0 && s->nan() + s->inf() >= s->count()) {
     text_->row(QStringLiteral("Finite"),
                Details::coloured(QStringLiteral("none of %1").arg(format::count(s->count())), t.number));
@@ -63,7 +65,7 @@ void StatisticsPanel::set(const snapshot::TensorStatistics* s, std::int64_t othe
                                                     share(s->negative()));
   if (s->nan() == 0 && s->inf() == 0) {
     text_->row(QStringLiteral("NaN, Inf"),
-               otherStep >= 0 ? shown(QStringLiteral("none")) : Details::coloured(QStringLiteral("none"), t.ok));
+               back ? shown(QStringLiteral("none")) : Details::coloured(QStringLiteral("none"), t.ok));
   } else {
     text_->row(
         QStringLiteral("NaN, Inf"),

@@ -13,9 +13,9 @@ class StatisticsPanel : public QWidget {
 
  public:
   explicit StatisticsPanel(QWidget* parent = nullptr);
-  // Hidden while there are none. `otherStep`: the step that they are of where that is not the present one; -1. `tensor` says
-  // where the first element that is not finite stands; nullptr: nobody knows.
-  void set(const snapshot::TensorStatistics* statistics, std::int64_t otherStep, const TensorPtr& tensor = nullptr);
+  // Hidden while there are none. `step` that they are of; `present`: it is the present one. `tensor` says whether the value
+  // is in memory and where its first element that is not finite stands; nullptr: nobody knows.
+  void set(const snapshot::TensorStatistics* statistics, std::int64_t step, bool present, const TensorPtr& tensor);
 
  signals:
   void clampChanged(double low, double high);  // the part of the range that the handles leave

@@ -9,6 +9,7 @@
 #include <QSplitter>
 #include <QUrl>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/icons.h"
 #include "views/common/names.h"
@@ -25,6 +26,17 @@ QString draggedArray(const QMimeData& data) {
   if (urls.size() != 1 || !urls[0].isLocalFile()) return {};
   const QString path = urls[0].toLocalFile();
   return path.endsWith(QStringLiteral(".npy"), Qt::CaseInsensitive) ? path : QString();
+}
+
+// Whether the run stands where it does because of a number that is not finite.
+bool stoppedAtNumber(const SnapshotStore& store) {
+  const auto& p = store.position();
+  if (!p.in_step() || p.breakpoint() == 0) return false;
+  return std::any_of(store.breakpoints().begin(), store.breakpoints().end(), [&p](const snapshot::Breakpoint& b) {
+    const bool ofCount =
+        b.predicate().find(" nan ") != std::string::npos || b.predicate().find(" inf ") != std::string::npos;
+    return b.id() == p.breakpoint() && (b.nan() || b.new_inf() || ofCount);
+  });
 }
 
 }  // namespace
@@ -227,8 +239,20 @@ void TensorsView::refresh() {
   if (unfolded) fetch();
   facts_->showValue(value_);
   const std::int64_t step = store().statisticsStep(value_);
-  statistics_->set(store().statistics(value_), step == store().presentStep() ? -1 : step, tensor);
+  statistics_->set(store().statistics(value_), step, step == store().presentStep(), tensor);
   elements_->refresh();
+  openAtNotFinite();
+}
+
+// Once for each value at a stop: who then looks at another part is left there.
+void TensorsView::openAtNotFinite() {
+  const TensorPtr tensor = store().tensor(value_);
+  const auto& p = store().position();
+  if (!stoppedAtNumber(store()) || !tensor || tensor->step() != p.step() || tensor->first_not_finite_size() == 0) return;
+  const OpenedAt place{p.step(), p.instruction(), value_};
+  if (openedAt_ == place) return;
+  openedAt_ = place;
+  elements_->show({tensor->first_not_finite().begin(), tensor->first_not_finite().end()});
 }
 
 void TensorsView::openMenu() {
