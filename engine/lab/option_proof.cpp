@@ -6,6 +6,34 @@
 #include "engine/profile/compare_tensors.h"
 
 namespace stepscope {
+namespace {
+
+// Counts what differs, and names the value that differs most. Indices differ by any number where two values tie: one is
+// named only where no floating number differs.
+class Differences {
+ public:
+  explicit Differences(snapshot::OptionProof& proof) : proof_(proof) {}
+  ~Differences() { proof_.set_equal(proof_.differing() == 0); }
+
+  void add(const std::string& name, const TensorView& before, const TensorView& after) {
+    proof_.set_values(proof_.values() + 1);
+    const snapshot::ComparisonResult result = compareTensors(name, before, after);
+    if (result.equal_bits()) return;
+    proof_.set_differing(proof_.differing() + 1);
+    const bool floating = isFloating(before.dtype);
+    if (floating < floating_ || (floating == floating_ && named_ && !(result.max_abs() > proof_.max_abs()))) return;
+    named_ = true;
+    floating_ = floating;
+    proof_.set_worst(name);
+    proof_.set_max_abs(result.max_abs());
+  }
+
+ private:
+  snapshot::OptionProof& proof_;
+  bool named_ = false, floating_ = false;  // what is named
+};
+
+}  // namespace
 
 bool isOptimisation(std::string_view name) {
   return name.starts_with("pass.") || name.starts_with("memory.") || name.starts_with("recompute.") || name == "kernels" ||
@@ -28,25 +56,15 @@ std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOption
   return {names.begin(), names.end()};
 }
 
-void addComparison(const snapshot::ComparisonResult& result, snapshot::OptionProof& proof) {
-  proof.set_values(proof.values() + 1);
-  if (result.equal_bits()) return;
-  proof.set_differing(proof.differing() + 1);
-  if (proof.worst().empty() || result.max_abs() > proof.max_abs()) {
-    proof.set_worst(result.name());
-    proof.set_max_abs(result.max_abs());
-  }
-}
-
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof) {
   proof.set_before_ns(before.ns);
   proof.set_after_ns(after.ns);
   const Tensor a = Tensor::scalar(DType::kF64, before.loss), b = Tensor::scalar(DType::kF64, after.loss);
-  addComparison(compareTensors("loss", a.view(), b.view()), proof);
+  Differences differences(proof);
+  differences.add("loss", a.view(), b.view());
   for (const auto& [name, tensor] : before.state.tensors)
     if (const auto it = after.state.tensors.find(name); it != after.state.tensors.end())
-      addComparison(compareTensors(name, tensor.view(), it->second.view()), proof);
-  proof.set_equal(proof.differing() == 0);
+      differences.add(name, tensor.view(), it->second.view());
 }
 
 void compareSteppers(const Stepper& old, int position, const Stepper& next, snapshot::OptionProof& proof) {
@@ -61,6 +79,7 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
   proof.set_before_peak_bytes(old.variant().plan.lowerBoundBytes);
   proof.set_after_peak_bytes(next.variant().plan.lowerBoundBytes);
   const ExecutionPlan& plan = old.plan();
+  Differences differences(proof);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     const ValueId id = plan.buffers[b].value;
     if (!id || old.graph().value(id).role != ValueRole::kNodeOutput) continue;
@@ -69,9 +88,8 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
     const ValueId same = next.keys().find(old.keys().keyOf(id));
     if (!same || !next.executor().unavailable(same, next.next()).empty()) continue;
     const auto before = old.executor().read(id), after = next.executor().read(same);
-    if (before && after) addComparison(compareTensors(old.graph().value(id).name, before->view(), after->view()), proof);
+    if (before && after) differences.add(old.graph().value(id).name, before->view(), after->view());
   }
-  proof.set_equal(proof.differing() == 0);
 }
 
 }  // namespace stepscope

@@ -29,7 +29,4 @@ void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapsh
 // `next` stands.
 void compareSteppers(const Stepper& old, int position, const Stepper& next, snapshot::OptionProof& proof);
 
-// Adds one value to the proof.
-void addComparison(const snapshot::ComparisonResult& result, snapshot::OptionProof& proof);
-
 }  // namespace stepscope

@@ -12,6 +12,7 @@
 #include <QTableView>
 #include <QTest>
 #include <QTextBrowser>
+#include <optional>
 #include <set>
 
 #include "tests/workbench/window_driver.h"
@@ -377,6 +378,44 @@ class SmallThingsTest : public QObject {
     }));
     QCOMPARE(line(*third, "group")->text(), QStringLiteral("wte:lr=0.01; bias:weight_decay=0"));
     QCOMPARE(line(*third, "betas")->text(), QStringLiteral("0.8,0.95"));
+  }
+
+ private slots:
+  // A breakpoint in the list is switched and removed by keys.
+  void theListOfBreakpointsIsWorkedByKeys() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    snapshot::Breakpoint place;
+    place.set_enabled(true);
+    place.set_instruction(6);
+    w.loop().act([&] { emit w->wishes().addBreakpoint(place); });
+    const auto enabled = [&]() -> std::optional<bool> {
+      for (const auto& b : w->store().breakpoints())
+        if (b.condition_case() == snapshot::Breakpoint::kInstruction) return b.enabled();
+      return std::nullopt;
+    };
+    QVERIFY(w.loop().wait([&] { return enabled().has_value(); }));
+    auto* table = w.view(QStringLiteral("breakpoints"))->findChild<QTableView*>();
+    QVERIFY(table);
+    const auto select = [&] {
+      for (int row = 0; row < table->model()->rowCount(); ++row) {
+        if (!table->model()->index(row, 1).data().toString().contains(QStringLiteral("before 6"))) continue;
+        table->selectRow(row);
+        return true;
+      }
+      return false;
+    };
+    QVERIFY(w.loop().wait(select));
+    table->setFocus();
+    QTest::keyClick(table, Qt::Key_Space);
+    QVERIFY2(w.loop().wait([&] { return enabled() == false; }, 5'000), qPrintable(QStringLiteral("row %1 of %2, focus %3")
+                                                                                      .arg(table->currentIndex().row())
+                                                                                      .arg(table->model()->rowCount())
+                                                                                      .arg(table->hasFocus())));
+    QTest::keyClick(table, Qt::Key_Space);
+    QVERIFY(w.loop().wait([&] { return enabled() == true; }));
+    QTest::keyClick(table, Qt::Key_Delete);
+    QVERIFY(w.loop().wait([&] { return !enabled().has_value(); }));
   }
 };
 

@@ -2,6 +2,7 @@
 #include "views/breakpoints/breakpoints_view.h"
 
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QMenu>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -17,7 +18,8 @@ enum Kind { kOp, kPredicate, kPhase, kInstruction };
 
 BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("breakpoints"), QStringLiteral("Breakpoints"),
-                 {{QStringLiteral("State"), QStringLiteral("On or off; double-click switches"), false, 4},
+                 {{QStringLiteral("State"),
+                   QStringLiteral("On or off; a double click or the space bar switches it, Del removes it"), false, 4},
                   {QStringLiteral("Stops"), QStringLiteral("What has to be true for a run to stop"), false, 20}},
                  parent),
       kind_(new QComboBox),
@@ -44,6 +46,7 @@ BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
   body()->addLayout(line);
   connect(button, &QPushButton::clicked, this, &BreakpointsView::add);
   connect(text_, &QLineEdit::returnPressed, this, &BreakpointsView::add);
+  table()->installEventFilter(this);
   connect(&store(), &SnapshotStore::breakpointsChanged, this, &BreakpointsView::refillLater);
   connect(&store(), &SnapshotStore::planChanged, this, &BreakpointsView::refillLater);
 }
@@ -126,6 +129,21 @@ void BreakpointsView::activated(int row) {
       return;
     }
   }
+}
+
+bool BreakpointsView::eventFilter(QObject* watched, QEvent* event) {
+  // The window has keys of its own, which come first unless this is told.
+  const bool asked = event->type() == QEvent::ShortcutOverride;
+  const int row = watched == table() && (asked || event->type() == QEvent::KeyPress) ? chosenRow() : -1;
+  const int key = row < 0 ? 0 : static_cast<QKeyEvent*>(event)->key();
+  if (key != Qt::Key_Space && key != Qt::Key_Delete) return TablePanel::eventFilter(watched, event);
+  if (asked)
+    event->accept();
+  else if (key == Qt::Key_Space)
+    activated(row);
+  else
+    emit wishes().removeBreakpoint(static_cast<int>(model().row(row).key));
+  return true;
 }
 
 void BreakpointsView::fillMenu(QMenu& menu, int row) {

@@ -19,6 +19,7 @@ class BreakpointsView : public TablePanel {
   void refill() override;
   void activated(int row) override;
   void fillMenu(QMenu& menu, int row) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;  // keys of the table: Space switches, Del removes
 
  private:
   void add();
