@@ -87,6 +87,31 @@ class SaidTest : public QObject {
       QVERIFY2(names::buildPhase(QString::fromStdString(name)) != QString::fromStdString(name), name.c_str());
   }
 
+  // So does the reading of a file, before there is anything to build.
+  void theReadingOfAFileSaysItsStage() {
+    QString missing;
+    const auto model = corpusModel(QStringLiteral("qwen_dynamo"), &missing);  // takes long enough to be held
+    if (!model) QSKIP(qPrintable(missing));
+    WindowDriver w({1600, 1000});
+    pid_t worker = 0;
+    QObject::connect(&w->session(), &ModelSession::stageBegan, &w->session(), [&](const QString& name) {
+      if (name != u"load" || worker != 0) return;
+      worker = childProcesses().front();
+      kill(worker, SIGSTOP);
+    });
+    w.loop().act([&] { emit w->wishes().openPath(model->model); });
+    QVERIFY(w.loop().wait([&] { return !w->notice().text().isEmpty(); }));
+    const BuildTrace& trace = w->session().buildTrace();
+    const QString stage = QStringLiteral("reading model.onnx, stage %1 of 14: %2")
+                              .arg(trace.place())
+                              .arg(names::buildPhase(trace.phaseName()));
+    QVERIFY2(trace.place() >= 1 && trace.place() <= 4 && w->notice().text().startsWith(stage),
+             qPrintable(w->notice().text()));
+    w.picture(QStringLiteral("reading-stage"));
+    kill(worker, SIGCONT);
+    QVERIFY(w.loop().wait([&] { return w->store().model() != nullptr && !w->session().busy(); }) && w.settled());
+  }
+
   // The step, and of how many, while it goes; the loss follows.
   void aRunSaysHowFarItIs() {
     WindowDriver w;

@@ -129,7 +129,8 @@ class SmallThingsTest : public QObject {
     QCOMPARE(w->store().findings().optionProof()->instruction(), w.instruction());
     QVERIFY2(text().contains(QStringLiteral("in memory before instruction %1 of step 1").arg(w.instruction())),
              qPrintable(text()));
-    w.view(QStringLiteral("options"));
+    const auto* shown = w.view(QStringLiteral("options"))->findChild<QLabel*>(QStringLiteral("options_proof"));
+    QVERIFY2(shown && shown->isVisible() && shown->text() == text(), "also where the list is opened after the change");
     w.picture(QStringLiteral("proof-inside"));
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY_DONE(proved("on"), w);

@@ -149,12 +149,13 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   top->addWidget(reset_);
   below->addLayout(top);
   below->addWidget(doc_);
+  proof_->setObjectName(QStringLiteral("options_proof"));
   proof_->setTextFormat(Qt::PlainText);
   proof_->setWordWrap(true);
   proof_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   proof_->setToolTip(QStringLiteral(
-      "The coming step was run with the plan before the last change and with the one after it, from one state: what it "
-      "leaves behind, compared bit for bit"));
+      "One step was run with the plan before the last change and with the one after it, from one state: what both have at "
+      "the place that is named, compared bit for bit"));
   proof_->hide();
   below->addWidget(proof_);
   cause_->setObjectName(QStringLiteral("options_cause"));
@@ -168,13 +169,15 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     emit wishes().bisect();
   });
   body()->addLayout(below);
-  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
+  const auto tellProof = [this] {
     QString role;
     const QString text = store().findings().optionProofText(&role);
     say(proof_, text, role);
     const auto& proof = store().findings().optionProof();
     cause_->setVisible(proof && proof->unavailable().empty() && !proof->equal() && !store().readOnly());
-  });
+  };
+  connect(&store().findings(), &Findings::optionProofChanged, this, tellProof);
+  tellProof();  // of a change that was made before the list was looked at
   connect(&store(), &SnapshotStore::optionsChanged, this, &OptionsView::refillLater);
   connect(&store(), &SnapshotStore::phasesChanged, this, &OptionsView::refillLater);
   connect(&store().findings().trials(), &OptionTrials::changed, this, [this] {
