@@ -208,8 +208,8 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
                                                                                                  std::int64_t most) {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_TRY(addStatistics(project, run, most, "kind != 'watched'", out));
-  SS_STORE_TRY(addStatistics(project, run, most, "kind = 'watched'", out));
+  SS_STORE_TRY(addStatistics(project, run, most - most / 2, "kind != 'watched'", out));
+  SS_STORE_TRY(addStatistics(project, run, most / 2, "kind = 'watched'", out));
   return out;
 }
 

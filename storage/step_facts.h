@@ -28,8 +28,8 @@ Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(co
 Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
                                                                   std::int64_t most);
 
-// Of parameters, gradients and outputs, without histograms, by micro step. Where there are more than `most` rows, steps are
-// left out evenly: what is kept of a step is whole.
+// Of parameters, gradients and outputs, and of watched values, without histograms, by micro step. Where there are more than
+// `most` rows, of which watched values have half, steps are left out evenly: what is kept of a step is whole.
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
                                                                                                  std::int64_t run,
                                                                                                  std::int64_t most);
