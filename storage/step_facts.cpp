@@ -209,7 +209,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_TRY(addStatistics(project, run, most - most / 2, "kind != 'watched'", out));
-  SS_STORE_TRY(addStatistics(project, run, most / 2, "kind = 'watched'", out));
+  SS_STORE_TRY(addStatistics(project, run, std::max<std::int64_t>(1, most / 2), "kind = 'watched'", out));
   return out;
 }
 
