@@ -9,6 +9,7 @@
 
 #include "engine/ops/class_loss.h"
 #include "engine/snapshot/utf8.h"
+#include "kernels/cpu/loops/not_finite.h"
 
 namespace stepscope {
 namespace {
@@ -25,7 +26,7 @@ struct Flags {
 Flags flagsOf(const TensorView& view) {
   Flags flags;
   flags.looked = true;
-  if (!view.present() || !view.data || !isFloating(view.dtype) || !holdsNotFinite(view)) return flags;
+  if (!view.present() || !view.data || !isFloating(view.dtype) || !cpu::anyNotFinite(view)) return flags;
   for (std::int64_t i = 0; i < view.elements(); ++i) {
     const double x = elementAsDouble(view, i);
     flags.nan = flags.nan || std::isnan(x);

@@ -7,6 +7,7 @@
 
 #include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
+#include "kernels/cpu/loops/not_finite.h"
 
 namespace stepscope {
 
@@ -50,7 +51,7 @@ void NumberJudge::lookAtOutputs(const Executor& executor, int instruction) {
     const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
     const auto at = static_cast<std::size_t>(id.index);
     const auto contents = executor.read(id);
-    if (!contents || !holdsNotFinite(contents->view())) continue;
+    if (!contents || !cpu::anyNotFinite(contents->view())) continue;
     const snapshot::TensorStatistics found = tensorSummary(contents->view());
     const bool nan = context_.numbers.nan && found.nan() > 0;
     const bool inf = context_.numbers.inf && found.inf() > 0 && !(at < excused_.size() && excused_[at]);

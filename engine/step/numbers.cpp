@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
 
 #include "engine/profile/tensor_summary.h"
@@ -68,28 +67,6 @@ double sumOfSquares(const TensorView& view) {
     }
   });
   return sum;
-}
-
-bool holdsNotFinite(const TensorView& view) {
-  if (!view.present() || !view.data) return false;
-  if (view.dtype == DType::kF32) {
-    // All bits of the exponent are set in what is not finite.
-    constexpr std::uint32_t kExponent = 0x7f800000;
-    const auto* data = static_cast<const float*>(view.data);
-    std::uint32_t found = 0;
-    const std::int64_t count = view.elements();
-#pragma omp simd reduction(| : found)
-    for (std::int64_t i = 0; i < count; ++i)
-      found |= (std::bit_cast<std::uint32_t>(data[i]) & kExponent) == kExponent ? 1U : 0U;
-    return found != 0;
-  }
-  bool found = false;
-  dispatchFloat(view.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    const T* data = static_cast<const T*>(view.data);
-    for (std::int64_t i = 0; i < view.elements(); ++i) found |= !std::isfinite(static_cast<double>(data[i]));
-  });
-  return found;
 }
 
 std::string NumberWatch::find(double number) const {

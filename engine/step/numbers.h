@@ -24,9 +24,6 @@ struct NumberWatch {
   std::string find(double number) const;
 };
 
-// Whether an element is NaN or infinite: one pass at the speed of memory. False for what holds no floating numbers.
-bool holdsNotFinite(const TensorView& view);
-
 // Euclidean norm of all gradients together, before clipping, when the next instruction is `position`; nothing when one of
 // them is not in memory there. Sums are f64, in an order that does not depend on the number of threads. `squares`: of
 // gradients whose memory has been given away.

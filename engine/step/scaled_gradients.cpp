@@ -8,6 +8,7 @@
 #include "engine/build/loss_scale.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/numbers.h"
+#include "kernels/cpu/loops/not_finite.h"
 
 namespace stepscope {
 namespace {
@@ -17,7 +18,7 @@ ValueId spoiltParameter(const Executor& executor, const SymbolicStep& step) {
   const auto loss = step.loss ? executor.read(step.loss) : Result<Tensor>(Tensor());
   if (!step.loss || !loss || std::isfinite(elementAsDouble(loss->view(), 0))) return {};
   for (const ValueId id : step.trained)
-    if (const auto contents = executor.read(id); contents && holdsNotFinite(contents->view())) return id;
+    if (const auto contents = executor.read(id); contents && cpu::anyNotFinite(contents->view())) return id;
   return {};
 }
 
@@ -33,7 +34,7 @@ void tellOfSkippedUpdate(const Executor& executor, const SymbolicStep& step, Ste
     const NodeId producer = id ? executor.graph().value(id).producer : NodeId{};
     const int instruction = executor.plan().instructionOf(producer);
     if (instruction < 0 || instruction >= made) continue;
-    if (const auto contents = executor.read(id); contents && holdsNotFinite(contents->view())) {
+    if (const auto contents = executor.read(id); contents && cpu::anyNotFinite(contents->view())) {
       first = id;
       made = instruction;
     }

@@ -6,6 +6,7 @@
 #include "engine/build/loss_scale.h"
 #include "engine/step/numbers.h"
 #include "engine/step/stepper.h"
+#include "kernels/cpu/loops/not_finite.h"
 
 namespace stepscope {
 
@@ -25,7 +26,7 @@ Status Stepper::findLossScale(const Batch& batch) {
     const auto ran = fed ? executor_->run(0, plan().firstOptimizer, run) : Result<int>(tl::make_unexpected(fed.error()));
     fits = ran && std::none_of(step().optimizer.accumulated.begin(), step().optimizer.accumulated.end(), [&](ValueId id) {
              const auto contents = id ? executor_->read(id) : Result<Tensor>(Tensor());
-             return id && contents && holdsNotFinite(contents->view());
+             return id && contents && cpu::anyNotFinite(contents->view());
            });
     context_.state.rollback();
     ++context_.places;
