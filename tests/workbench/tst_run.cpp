@@ -52,9 +52,18 @@ class RunTest : public QObject {
   }
 
   // Where only NaN and Inf are watched, F5 costs little more than full speed; and while it runs the values follow.
+  void aRunThatIsWatchedIsNearlyAsFast_data() {
+    QTest::addColumn<int>("model");
+    QTest::addColumn<int>("steps");
+    QTest::newRow("images, steps of a fifth of a millisecond") << 0 << 200;
+    QTest::newRow("language") << 1 << 8;
+  }
   void aRunThatIsWatchedIsNearlyAsFast() {
+    QFETCH(int, model);
+    QFETCH(int, steps);
+    const auto kSteps = static_cast<std::size_t>(steps);
     WindowDriver w;
-    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[static_cast<std::size_t>(model)]), w);
     const int loss = w->store().graph()->graph().loss();
     QAction* run = w->actions()[QStringLiteral("run")];
     const auto median = [&](std::size_t first) {
@@ -63,11 +72,10 @@ class RunTest : public QObject {
       std::nth_element(ns.begin(), ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2), ns.end());
       return static_cast<double>(ns[ns.size() / 2]);
     };
-    constexpr std::size_t kSteps = 8;
     double best = 1e9;
     for (int round = 0; round < 12 && best > 1.2; ++round) {
       std::size_t first = w->store().series().size() + (round == 0 ? 1 : 0);  // without the first step of all
-      w.loop().act([&] { w->session().train(kSteps + (round == 0 ? 1 : 0)); });
+      w.loop().act([&] { w->session().train(steps + (round == 0 ? 1 : 0)); });
       QVERIFY(w.settled());
       const double full = median(first);
       first = w->store().series().size();
