@@ -5,6 +5,7 @@
 #include <QSpinBox>
 #include <QTest>
 #include <algorithm>
+#include <cstring>
 
 #include "app/workbench/recording.h"
 #include "app/workbench/rewind_dialog.h"
@@ -346,6 +347,29 @@ class RewoundTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY2(lossOf(3) != edited, "the edit was taken back with step 2");
     QCOMPARE(editsInTheReport(w, 4), QStringList());
+  }
+
+  // Ctrl+Z at the place where the element was set, after a rewind to it.
+  void anEditIsTakenBackAfterARewindToIt() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    const int parameter = valueOf(w, [](const auto& v) { return v.role() == snapshot::INITIALIZER && v.trained(); });
+    const auto first = [&] {
+      float number = 0;
+      if (w.select({}) && w.select(Selection::ofValue(parameter)) && w.shownTensor()->data().size() >= sizeof number)
+        std::memcpy(&number, w.shownTensor()->data().data(), sizeof number);
+      return number;
+    };
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().editElement(parameter, {0, 0, 0, 0}, 3, 0.5); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().rewind(1); });
+    QVERIFY(w.settled());
+    QCOMPARE(first(), 3.0F);
+    QVERIFY(w.act("undo"));
+    QVERIFY(w.settled());
+    QCOMPARE(first(), 0.5F);
   }
 
   // Between steps only what outlives a step can be set: the next step computes the rest anew.
