@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "storage/run_name.h"
 #include "storage/schema.h"
 
 namespace stepscope::storage {
@@ -58,14 +59,8 @@ Status removeRun(const Connection& connection, std::int64_t run) {
 }
 
 Status deleteRun(const Project& project, std::int64_t run) {
-  if (!project.writable())
-    return fail(ErrorCode::kReadOnly,
-                fmt::format("project '{}': opened for reading; expected one opened for writing", project.path()));
+  SS_STORE_TRY(checkRunWritable(project, run));
   const Connection& connection = project.connection();
-  SS_STORE_ASSIGN(const std::int64_t there, connection.integer(fmt::format("SELECT count(*) FROM runs WHERE id = {}", run)));
-  if (there == 0)
-    return fail(ErrorCode::kNotFound,
-                fmt::format("run '{}': not in this project; expected one that `stepscope inspect` lists", run));
   Status deleted = connection.execute("BEGIN IMMEDIATE");
   if (deleted) deleted = removeRun(connection, run);
   if (deleted) deleted = connection.execute("COMMIT");

@@ -9,8 +9,12 @@
 
 namespace stepscope::storage {
 
+// Who changes a run asks it first. Errors: kReadOnly for a project that was opened for reading, kNotFound for a run that is
+// not in it, those of the database.
+Status checkRunWritable(const Project& project, std::int64_t run);
+
 // Gives a run of a project that was opened for writing another name. One that is recorded is named by its Recorder.
-// Errors: kNotFound, kReadOnly, those of the database.
+// Errors: those of checkRunWritable().
 Status nameRun(const Project& project, std::int64_t run, const std::string& name);
 
 }  // namespace stepscope::storage

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "engine/data/element_index.h"
 #include "engine/ops/class_loss.h"
 #include "engine/snapshot/utf8.h"
 #include "kernels/cpu/loops/not_finite.h"
@@ -34,16 +35,6 @@ Flags flagsOf(const TensorView& view) {
     flags.positive = flags.positive || (std::isinf(x) && x > 0);
   }
   return flags;
-}
-
-std::vector<std::int64_t> indexOf(std::int64_t element, const Dims& dims) {
-  std::vector<std::int64_t> index(dims.size());
-  for (std::size_t axis = dims.size(); axis-- > 0;) {
-    const std::int64_t extent = std::max<std::int64_t>(1, dims[axis]);
-    index[axis] = element % extent;
-    element /= extent;
-  }
-  return index;
 }
 
 // The element of an operand that meets an element of the result; -1: their extents do not broadcast.

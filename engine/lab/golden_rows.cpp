@@ -4,22 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/data/element_index.h"
 #include "engine/snapshot/number_rule.h"
 
 namespace stepscope {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinite = std::numeric_limits<double>::infinity();
-
-std::vector<std::int64_t> indexOf(std::int64_t element, const Dims& dims) {
-  std::vector<std::int64_t> index(dims.size());
-  for (std::size_t axis = dims.size(); axis-- > 0;) {
-    const std::int64_t extent = std::max<std::int64_t>(1, dims[axis]);
-    index[axis] = element % extent;
-    element /= extent;
-  }
-  return index;
-}
 
 // Whether every row of a matrix is parallel to the other's, and not all by one factor.
 bool rowsScaled(const TensorView& found, const TensorView& golden) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "engine/data/element_index.h"
 #include "engine/data/npy.h"
 #include "engine/data/shown_name.h"
 #include "engine/profile/compare_tensors.h"
@@ -68,12 +69,7 @@ bool isState(const Stepper& stepper, ValueId id) {
 Dims firstNotFinite(const TensorView& view) {
   std::int64_t element = 0;
   while (element < view.elements() && std::isfinite(elementAsDouble(view, element))) ++element;
-  Dims index(view.dims.size());
-  for (std::size_t axis = view.dims.size(); axis-- > 0;) {
-    index[axis] = element % view.dims[axis];
-    element /= view.dims[axis];
-  }
-  return index;
+  return indexOf(element, view.dims);
 }
 
 // Row-major offset of an element.
