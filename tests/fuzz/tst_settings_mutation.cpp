@@ -13,6 +13,7 @@
 
 #include "app/workbench/main_window.h"
 #include "tests/fuzz/damages.h"
+#include "tests/support/qt_classes.h"
 #include "views/common/tokens.h"
 
 using namespace stepscope;
@@ -216,5 +217,5 @@ class SettingsMutationTest : public QObject {
   }
 };
 
-QTEST_MAIN(SettingsMutationTest)
+SS_QT_CLASS(QApplication, SettingsMutationTest)
 #include "tst_settings_mutation.moc"

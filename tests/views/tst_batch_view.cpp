@@ -7,6 +7,7 @@
 #include <QTest>
 #include <cmath>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/batch/batch_view.h"
 #include "views/batch/worst_row.h"
@@ -282,5 +283,5 @@ class BatchViewTest : public QObject {
   }
 };
 
-QTEST_MAIN(BatchViewTest)
+SS_QT_CLASS(QApplication, BatchViewTest)
 #include "tst_batch_view.moc"

@@ -8,6 +8,7 @@
 #include <QTest>
 #include <QToolButton>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/two_runs.h"
 #include "views/common/tokens.h"
 #include "views/compare/compare_rows.h"
@@ -200,5 +201,5 @@ class CompareTest : public QObject {
   }
 };
 
-QTEST_MAIN(CompareTest)
+SS_QT_CLASS(QApplication, CompareTest)
 #include "tst_compare.moc"

@@ -5,6 +5,7 @@
 #include <QTest>
 #include <limits>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/two_runs.h"
 #include "views/common/comparison_cells.h"
 #include "views/common/format.h"
@@ -183,5 +184,5 @@ class ComparedTimesTest : public QObject {
   }
 };
 
-QTEST_MAIN(ComparedTimesTest)
+SS_QT_CLASS(QApplication, ComparedTimesTest)
 #include "tst_compared_times.moc"

@@ -7,6 +7,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/two_runs.h"
 #include "views/common/comparison_cells.h"
 #include "views/common/tokens.h"
@@ -179,5 +180,5 @@ class DivergenceTest : public QObject {
   }
 };
 
-QTEST_MAIN(DivergenceTest)
+SS_QT_CLASS(QApplication, DivergenceTest)
 #include "tst_divergence.moc"

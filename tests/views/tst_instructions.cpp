@@ -5,6 +5,7 @@
 #include <QTest>
 #include <limits>
 
+#include "tests/support/qt_classes.h"
 #include "tests/support/yardstick.h"
 #include "tests/views/chains.h"
 #include "tests/views/view_bench.h"
@@ -188,5 +189,5 @@ class InstructionsTest : public QObject {
   }
 };
 
-QTEST_MAIN(InstructionsTest)
+SS_QT_CLASS(QApplication, InstructionsTest)
 #include "tst_instructions.moc"

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -307,5 +308,5 @@ class ListsTest : public QObject {
   }
 };
 
-QTEST_MAIN(ListsTest)
+SS_QT_CLASS(QApplication, ListsTest)
 #include "tst_lists.moc"

@@ -6,6 +6,7 @@
 #include <QTest>
 #include <QToolButton>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/common/tokens.h"
 #include "views/log/log_view.h"
@@ -86,5 +87,5 @@ class LogViewTest : public QObject {
   }
 };
 
-QTEST_MAIN(LogViewTest)
+SS_QT_CLASS(QApplication, LogViewTest)
 #include "tst_log_view.moc"

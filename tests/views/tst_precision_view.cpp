@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <limits>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -229,5 +230,5 @@ class PrecisionViewTest : public QObject {
   }
 };
 
-QTEST_MAIN(PrecisionViewTest)
+SS_QT_CLASS(QApplication, PrecisionViewTest)
 #include "tst_precision_view.moc"

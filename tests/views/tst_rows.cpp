@@ -5,6 +5,7 @@
 #include <QTest>
 #include <QTextBlock>
 
+#include "tests/support/qt_classes.h"
 #include "views/common/details.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -392,5 +393,5 @@ class RowsTest : public QObject {
   }
 };
 
-QTEST_MAIN(RowsTest)
+SS_QT_CLASS(QApplication, RowsTest)
 #include "tst_rows.moc"

@@ -6,6 +6,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -125,5 +126,5 @@ class SourceViewTest : public QObject {
   }
 };
 
-QTEST_MAIN(SourceViewTest)
+SS_QT_CLASS(QApplication, SourceViewTest)
 #include "tst_source_view.moc"

@@ -6,6 +6,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/two_runs.h"
 #include "views/common/pass_stages.h"
 #include "views/common/startup_history.h"
@@ -279,5 +280,5 @@ class StartupsTest : public QObject {
   }
 };
 
-QTEST_MAIN(StartupsTest)
+SS_QT_CLASS(QApplication, StartupsTest)
 #include "tst_startups.moc"

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "engine/snapshot/gradient_norm.h"
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/common/counted_steps.h"
 #include "views/common/step_series.h"
@@ -243,5 +244,5 @@ class StepsViewsTest : public QObject {
   }
 };
 
-QTEST_MAIN(StepsViewsTest)
+SS_QT_CLASS(QApplication, StepsViewsTest)
 #include "tst_steps_views.moc"

@@ -9,6 +9,7 @@
 #include <QTextCursor>
 #include <QUrl>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views/view_bench.h"
 #include "views/common/findings.h"
 #include "views/common/running.h"
@@ -211,5 +212,5 @@ class TensorsViewTest : public QObject {
   }
 };
 
-QTEST_MAIN(TensorsViewTest)
+SS_QT_CLASS(QApplication, TensorsViewTest)
 #include "tst_tensors_view.moc"

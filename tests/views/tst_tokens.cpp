@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "engine/snapshot/plan.pb.h"
+#include "tests/support/qt_classes.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -122,5 +123,5 @@ class TokensTest : public QObject {
   }
 };
 
-QTEST_MAIN(TokensTest)
+SS_QT_CLASS(QApplication, TokensTest)
 #include "tst_tokens.moc"

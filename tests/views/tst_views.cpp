@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hello_view.h"  // from views/README.md
+#include "tests/support/qt_classes.h"
 #include "tests/views/chains.h"
 #include "views/common/bits.h"
 #include "views/common/chosen_step.h"
@@ -350,5 +351,5 @@ class ViewsTest : public QObject {
   }
 };
 
-QTEST_MAIN(ViewsTest)
+SS_QT_CLASS(QApplication, ViewsTest)
 #include "tst_views.moc"

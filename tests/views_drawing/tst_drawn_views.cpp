@@ -4,6 +4,7 @@
 
 #include <QtTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/tokens.h"
@@ -125,5 +126,5 @@ class DrawnViewsTest : public QObject {
   }
 };
 
-QTEST_MAIN(DrawnViewsTest)
+SS_QT_CLASS(QApplication, DrawnViewsTest)
 #include "tst_drawn_views.moc"

@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/tokens.h"
@@ -375,5 +376,5 @@ class GraphLabelsTest : public QObject {
   }
 };
 
-QTEST_MAIN(GraphLabelsTest)
+SS_QT_CLASS(QApplication, GraphLabelsTest)
 #include "tst_graph_labels.moc"

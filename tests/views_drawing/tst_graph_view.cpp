@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/tokens.h"
 #include "views/graph/graph_painter.h"
@@ -447,5 +448,5 @@ class GraphViewTest : public QObject {
   }
 };
 
-QTEST_MAIN(GraphViewTest)
+SS_QT_CLASS(QApplication, GraphViewTest)
 #include "tst_graph_view.moc"

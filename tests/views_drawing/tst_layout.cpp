@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/support/yardstick.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "views/graph/edge_router.h"
@@ -342,5 +343,5 @@ class LayoutTest : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(LayoutTest)
+SS_QT_CLASS(QCoreApplication, LayoutTest)
 #include "tst_layout.moc"

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/tokens.h"
@@ -257,5 +258,5 @@ class MemoryMapTest : public QObject {
   }
 };
 
-QTEST_MAIN(MemoryMapTest)
+SS_QT_CLASS(QApplication, MemoryMapTest)
 #include "tst_memory_map.moc"

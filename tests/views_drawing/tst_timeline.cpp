@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <numeric>
 
+#include "tests/support/qt_classes.h"
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -385,5 +386,5 @@ class TimelineTest : public QObject {
   }
 };
 
-QTEST_MAIN(TimelineTest)
+SS_QT_CLASS(QApplication, TimelineTest)
 #include "tst_timeline.moc"

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <random>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -349,5 +350,5 @@ class AnyOrderTest : public QObject {
   }
 };
 
-QTEST_MAIN(AnyOrderTest)
+SS_QT_CLASS(QApplication, AnyOrderTest)
 #include "tst_any_order.moc"

@@ -14,6 +14,7 @@
 #include <QToolButton>
 #include <cstring>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/common/findings.h"
@@ -435,9 +436,5 @@ class ArraysTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  ArraysTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, ArraysTest)
 #include "tst_arrays.moc"

@@ -10,6 +10,7 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/view_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/made_models.h"
 #include "tests/workbench/window_driver.h"
 
@@ -268,5 +269,5 @@ class AttachTest : public QObject {
   }
 };
 
-QTEST_MAIN(AttachTest)
+SS_QT_CLASS(QApplication, AttachTest)
 #include "tst_attach.moc"

@@ -6,6 +6,7 @@
 
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/running.h"
 #include "views/common/tokens.h"
@@ -174,5 +175,5 @@ class BarsTest : public QObject {
   }
 };
 
-QTEST_MAIN(BarsTest)
+SS_QT_CLASS(QApplication, BarsTest)
 #include "tst_bars.moc"

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "app/workbench/actions.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/set_up_form.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -163,9 +164,5 @@ class CancelledBuildsTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  CancelledBuildsTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, CancelledBuildsTest)
 #include "tst_cancelled_builds.moc"

@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -294,5 +295,5 @@ class CaptureTest : public QObject {
   }
 };
 
-QTEST_MAIN(CaptureTest)
+SS_QT_CLASS(QApplication, CaptureTest)
 #include "tst_capture.moc"

@@ -15,6 +15,7 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/session/model_session.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 
 using namespace stepscope;
@@ -395,5 +396,5 @@ class DesiresTest : public QObject {
   }
 };
 
-QTEST_MAIN(DesiresTest)
+SS_QT_CLASS(QApplication, DesiresTest)
 #include "tst_desires.moc"

@@ -15,6 +15,7 @@
 #include "app/workbench/end_watch.h"
 #include "app/workbench/main_window.h"
 #include "app/workbench/scratch_folder.h"
+#include "tests/support/qt_classes.h"
 #include "views/common/tokens.h"
 
 using namespace stepscope;
@@ -208,5 +209,5 @@ class EndsTest : public QObject {
   }
 };
 
-QTEST_MAIN(EndsTest)
+SS_QT_CLASS(QApplication, EndsTest)
 #include "tst_ends.moc"

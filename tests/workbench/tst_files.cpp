@@ -15,6 +15,7 @@
 #include "app/workbench/places.h"
 #include "app/workbench/project_reader.h"
 #include "app/workbench/session_mark.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/file_name.h"
 #include "views/common/tokens.h"
@@ -363,5 +364,5 @@ class FilesTest : public QObject {
   }
 };
 
-QTEST_MAIN(FilesTest)
+SS_QT_CLASS(QApplication, FilesTest)
 #include "tst_files.moc"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
@@ -136,5 +137,5 @@ class FirstNanTest : public QObject {
   }
 };
 
-QTEST_MAIN(FirstNanTest)
+SS_QT_CLASS(QApplication, FirstNanTest)
 #include "tst_first_nan.moc"

@@ -5,6 +5,7 @@
 #include <QRegularExpression>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/set_up_form.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -138,5 +139,5 @@ class FittingTest : public QObject {
   }
 };
 
-QTEST_MAIN(FittingTest)
+SS_QT_CLASS(QApplication, FittingTest)
 #include "tst_fitting.moc"

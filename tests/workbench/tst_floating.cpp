@@ -12,6 +12,7 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/panel_board.h"
 #include "app/workbench/screen_fit.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 
@@ -156,5 +157,5 @@ class FloatingTest : public QObject {
   }
 };
 
-QTEST_MAIN(FloatingTest)
+SS_QT_CLASS(QApplication, FloatingTest)
 #include "tst_floating.moc"

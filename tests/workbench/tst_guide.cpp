@@ -15,6 +15,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/sample_list.h"
 #include "app/workbench/view_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -275,5 +276,5 @@ class GuideTest : public QObject {
   }
 };
 
-QTEST_MAIN(GuideTest)
+SS_QT_CLASS(QApplication, GuideTest)
 #include "tst_guide.moc"

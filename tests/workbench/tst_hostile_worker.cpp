@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "app/workbench/view_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 
@@ -79,9 +80,5 @@ class HostileWorkerTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  HostileWorkerTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, HostileWorkerTest)
 #include "tst_hostile_worker.moc"

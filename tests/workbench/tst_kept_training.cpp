@@ -12,6 +12,7 @@
 #include "app/workbench/kept_training.h"
 #include "app/workbench/recent_files.h"
 #include "storage/queries.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -399,5 +400,5 @@ class KeptTrainingTest : public QObject {
   }
 };
 
-QTEST_MAIN(KeptTrainingTest)
+SS_QT_CLASS(QApplication, KeptTrainingTest)
 #include "tst_kept_training.moc"

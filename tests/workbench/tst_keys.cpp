@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -520,9 +521,5 @@ class KeysTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  KeysTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, KeysTest)
 #include "tst_keys.moc"

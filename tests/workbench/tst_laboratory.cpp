@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "app/workbench/sample_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/row_table.h"
@@ -268,5 +269,5 @@ class LaboratoryTest : public QObject {
   }
 };
 
-QTEST_MAIN(LaboratoryTest)
+SS_QT_CLASS(QApplication, LaboratoryTest)
 #include "tst_laboratory.moc"

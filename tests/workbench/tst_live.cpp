@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -370,5 +371,5 @@ class LiveTest : public QObject {
   }
 };
 
-QTEST_MAIN(LiveTest)
+SS_QT_CLASS(QApplication, LiveTest)
 #include "tst_live.moc"

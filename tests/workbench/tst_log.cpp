@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/workbench/panel_board.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 
 using namespace stepscope;
@@ -41,5 +42,5 @@ class LogTest : public QObject {
   }
 };
 
-QTEST_MAIN(LogTest)
+SS_QT_CLASS(QApplication, LogTest)
 #include "tst_log.moc"

@@ -13,6 +13,7 @@
 
 #include "app/workbench/recording.h"
 #include "tests/storage/sample_run.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/common/chosen_step.h"
@@ -194,9 +195,5 @@ class LongTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);  // names the event that held the loop
-  LongTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, LongTest)  // names the event that held the loop
 #include "tst_long.moc"

@@ -22,6 +22,7 @@
 
 #include "app/workbench/panel_group.h"
 #include "app/workbench/panel_tabs.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/running.h"
 #include "views/common/tokens.h"
@@ -362,5 +363,5 @@ class MannersTest : public QObject {
   }
 };
 
-QTEST_MAIN(MannersTest)
+SS_QT_CLASS(QApplication, MannersTest)
 #include "tst_manners.moc"

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -369,5 +370,5 @@ class ModesTest : public QObject {
   }
 };
 
-QTEST_MAIN(ModesTest)
+SS_QT_CLASS(QApplication, ModesTest)
 #include "tst_modes.moc"

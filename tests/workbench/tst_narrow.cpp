@@ -11,6 +11,7 @@
 #include <QTextBrowser>
 #include <QTextLayout>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/row_table.h"
@@ -245,5 +246,5 @@ class NarrowTest : public QObject {
   }
 };
 
-QTEST_MAIN(NarrowTest)
+SS_QT_CLASS(QApplication, NarrowTest)
 #include "tst_narrow.moc"

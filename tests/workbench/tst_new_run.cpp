@@ -3,6 +3,7 @@
 #include <QLabel>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
 #include "views/common/run_times.h"
@@ -125,5 +126,5 @@ class NewRunTest : public QObject {
   }
 };
 
-QTEST_MAIN(NewRunTest)
+SS_QT_CLASS(QApplication, NewRunTest)
 #include "tst_new_run.moc"

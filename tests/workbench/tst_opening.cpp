@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/made_models.h"
 #include "tests/workbench/set_up_form.h"
@@ -331,5 +332,5 @@ class OpeningTest : public QObject {
   }
 };
 
-QTEST_MAIN(OpeningTest)
+SS_QT_CLASS(QApplication, OpeningTest)
 #include "tst_opening.moc"

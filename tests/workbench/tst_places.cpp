@@ -12,6 +12,7 @@
 #include <set>
 
 #include "app/workbench/state_ring.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/pass_stages.h"
 #include "views/common/tokens.h"
@@ -204,5 +205,5 @@ class PlacesTest : public QObject {
   }
 };
 
-QTEST_MAIN(PlacesTest)
+SS_QT_CLASS(QApplication, PlacesTest)
 #include "tst_places.moc"

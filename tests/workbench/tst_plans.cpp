@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/chosen_step.h"
 #include "views/common/row_table.h"
@@ -226,5 +227,5 @@ class PlansTest : public QObject {
   }
 };
 
-QTEST_MAIN(PlansTest)
+SS_QT_CLASS(QApplication, PlansTest)
 #include "tst_plans.moc"

@@ -6,6 +6,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -122,5 +123,5 @@ class PrecisionTest : public QObject {
   }
 };
 
-QTEST_MAIN(PrecisionTest)
+SS_QT_CLASS(QApplication, PrecisionTest)
 #include "tst_precision.moc"

@@ -16,6 +16,7 @@
 #include "storage/report/data.h"
 #include "storage/report/run_document.h"
 #include "tests/storage/sample_run.h"
+#include "tests/support/qt_classes.h"
 
 using namespace stepscope;
 using namespace stepscope::print;
@@ -197,5 +198,5 @@ class PrintTest : public QObject {
   }
 };
 
-QTEST_MAIN(PrintTest)
+SS_QT_CLASS(QApplication, PrintTest)
 #include "tst_print.moc"

@@ -7,6 +7,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/rank_times.h"
 #include "views/common/row_table.h"
@@ -170,9 +171,5 @@ class RanksTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  RanksTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, RanksTest)
 #include "tst_ranks.moc"

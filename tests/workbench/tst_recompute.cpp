@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
@@ -263,5 +264,5 @@ class RecomputeTest : public QObject {
   }
 };
 
-QTEST_MAIN(RecomputeTest)
+SS_QT_CLASS(QApplication, RecomputeTest)
 #include "tst_recompute.moc"

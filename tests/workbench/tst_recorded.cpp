@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/batch/worst_row.h"
@@ -558,9 +559,5 @@ class RecordedTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  RecordedTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, RecordedTest)
 #include "tst_recorded.moc"

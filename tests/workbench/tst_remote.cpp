@@ -13,6 +13,7 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/model_transfer.h"
 #include "app/workbench/notice_bar.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/open_dialog/set_up_dialog.h"
 
@@ -234,5 +235,5 @@ class RemoteTest : public QObject {
   }
 };
 
-QTEST_MAIN(RemoteTest)
+SS_QT_CLASS(QApplication, RemoteTest)
 #include "tst_remote.moc"

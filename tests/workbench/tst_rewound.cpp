@@ -10,6 +10,7 @@
 #include "app/workbench/recording.h"
 #include "app/workbench/rewind_dialog.h"
 #include "storage/queries.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
@@ -406,5 +407,5 @@ class RewoundTest : public QObject {
   }
 };
 
-QTEST_MAIN(RewoundTest)
+SS_QT_CLASS(QApplication, RewoundTest)
 #include "tst_rewound.moc"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -101,5 +102,5 @@ class RunTest : public QObject {
   }
 };
 
-QTEST_MAIN(RunTest)
+SS_QT_CLASS(QApplication, RunTest)
 #include "tst_run.moc"

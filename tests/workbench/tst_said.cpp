@@ -12,6 +12,7 @@
 #include <set>
 
 #include "engine/snapshot/build_phases.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
@@ -235,5 +236,5 @@ class SaidTest : public QObject {
   }
 };
 
-QTEST_MAIN(SaidTest)
+SS_QT_CLASS(QApplication, SaidTest)
 #include "tst_said.moc"

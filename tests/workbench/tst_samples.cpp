@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "app/workbench/sample_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/common/details.h"
@@ -200,5 +201,5 @@ class SamplesTest : public QObject {
   }
 };
 
-QTEST_MAIN(SamplesTest)
+SS_QT_CLASS(QApplication, SamplesTest)
 #include "tst_samples.moc"

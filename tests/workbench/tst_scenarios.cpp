@@ -9,6 +9,7 @@
 #include <map>
 
 #include "app/workbench/project_reader.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
 #include "views/common/tokens.h"
@@ -417,9 +418,5 @@ class ScenarioTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  ScenarioTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, ScenarioTest)
 #include "tst_scenarios.moc"

@@ -15,6 +15,7 @@
 
 #include "app/workbench/actions.h"
 #include "app/workbench/panel_board.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/set_up_form.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -307,9 +308,5 @@ class SetUpTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  SetUpTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, SetUpTest)
 #include "tst_set_up.moc"

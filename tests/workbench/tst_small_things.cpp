@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -420,5 +421,5 @@ class SmallThingsTest : public QObject {
   }
 };
 
-QTEST_MAIN(SmallThingsTest)
+SS_QT_CLASS(QApplication, SmallThingsTest)
 #include "tst_small_things.moc"

@@ -9,6 +9,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -232,5 +233,5 @@ class StreamsTest : public QObject {
   }
 };
 
-QTEST_MAIN(StreamsTest)
+SS_QT_CLASS(QApplication, StreamsTest)
 #include "tst_streams.moc"

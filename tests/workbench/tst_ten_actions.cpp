@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "app/workbench/sample_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/row_table.h"
@@ -162,5 +163,5 @@ class TenActionsTest : public QObject {
   }
 };
 
-QTEST_MAIN(TenActionsTest)
+SS_QT_CLASS(QApplication, TenActionsTest)
 #include "tst_ten_actions.moc"

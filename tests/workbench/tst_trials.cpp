@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <set>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
@@ -231,5 +232,5 @@ class TrialsTest : public QObject {
   }
 };
 
-QTEST_MAIN(TrialsTest)
+SS_QT_CLASS(QApplication, TrialsTest)
 #include "tst_trials.moc"

@@ -11,6 +11,7 @@
 
 #include "app/workbench/layouts.h"
 #include "storage/comparison.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
 #include "views/common/startup_history.h"
@@ -217,9 +218,5 @@ class TwoRunsTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  TwoRunsTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, TwoRunsTest)
 #include "tst_two_runs.moc"

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "app/workbench/sample_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/set_up_form.h"
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
@@ -277,5 +278,5 @@ class WalkTest : public QObject {
   }
 };
 
-QTEST_MAIN(WalkTest)
+SS_QT_CLASS(QApplication, WalkTest)
 #include "tst_walk.moc"

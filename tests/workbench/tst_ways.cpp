@@ -4,6 +4,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
 #include "views/tensors/value_facts.h"
@@ -168,5 +169,5 @@ class WaysTest : public QObject {
   }
 };
 
-QTEST_MAIN(WaysTest)
+SS_QT_CLASS(QApplication, WaysTest)
 #include "tst_ways.moc"

@@ -20,6 +20,7 @@
 #include <set>
 
 #include "app/workbench/view_list.h"
+#include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
 #include "views/common/tokens.h"
@@ -344,9 +345,5 @@ class WindowTest : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  WatchedApplication app(argc, argv);
-  WindowTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+SS_QT_CLASS(WatchedApplication, WindowTest)
 #include "tst_window.moc"

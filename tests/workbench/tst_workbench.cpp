@@ -11,6 +11,7 @@
 #include "app/workbench/exports.h"
 #include "app/workbench/frame_reader.h"
 #include "app/workbench/main_window.h"
+#include "tests/support/qt_classes.h"
 #include "views/common/tokens.h"
 
 using namespace stepscope;
@@ -406,5 +407,5 @@ class WorkbenchTest : public QObject {
   }
 };
 
-QTEST_MAIN(WorkbenchTest)
+SS_QT_CLASS(QApplication, WorkbenchTest)
 #include "tst_workbench.moc"
