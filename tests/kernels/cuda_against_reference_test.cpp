@@ -1,5 +1,5 @@
 // The kernels of kernels/cuda beside their reference kernels in f64: the operands of the table of loops, products,
-// convolutions, batch norms. Compiled as cuda_agreement.h says.
+// convolutions, batch norms. Devices: cuda_agreement.h.
 #include <optional>
 
 #include "kernels/converted_kernel.h"
@@ -46,13 +46,13 @@ TEST_P(CudaTable, AgreesWithTheReferenceKernel) {
     const Operands operands = test.make(random, round, attrs);
     if (elementsOf(operands) > kMost) continue;
     const KernelSpec spec = specOf(test.domain, test.op, attrs, operands);
-    if (!deviceNamed(kDevices[0]).takes(spec)) continue;
+    if (!deviceNamed(testedDevices().names[0]).takes(spec)) continue;
     ++taken;
     const auto kernel = builtInKernels().make("cuda", spec);
     ASSERT_TRUE(kernel.has_value()) << kernel.error().message;
     const auto expected = reference(spec, operands);
     std::vector<Tensor> first;
-    for (const std::string& name : kDevices) {
+    for (const std::string& name : testedDevices().names) {
       const auto found = runOn(deviceNamed(name), **kernel, spec, operands.inputs);
       ASSERT_TRUE(found.has_value()) << test.op << " round " << round << ": " << found.error().message;
       expectNear(*found, expected, 4 * test.tolerance, test.op + " round " + std::to_string(round));
@@ -62,7 +62,7 @@ TEST_P(CudaTable, AgreesWithTheReferenceKernel) {
         ASSERT_EQ(std::memcmp(first[o].data(), (*found)[o].data(), first[o].bytes()), 0) << test.op << " on " << name;
     }
     if (test.inPlace < 0 || operands.inputs[static_cast<std::size_t>(test.inPlace)].bytes() != expected[0].bytes()) continue;
-    const auto over = runOn(deviceNamed(kDevices[0]), **kernel, spec, operands.inputs, test.inPlace);
+    const auto over = runOn(deviceNamed(testedDevices().names[0]), **kernel, spec, operands.inputs, test.inPlace);
     ASSERT_TRUE(over.has_value()) << test.op << " in place: " << over.error().message;
     expectNear(*over, expected, 4 * test.tolerance, test.op + " in place");
   }
@@ -94,11 +94,11 @@ TEST_P(CudaTable, AgreesInLowTypes) {
       const KernelSpec spec = specOf(test.domain, test.op, attrs, low), same = specOf(test.domain, test.op, attrs, wide);
       if (!canBeConverted(spec)) continue;  // none of floats, or a cast
       ++floating;
-      if (!deviceNamed(kDevices[0]).takes(spec)) continue;
+      if (!deviceNamed(testedDevices().names[0]).takes(spec)) continue;
       ++taken;
       const auto kernel = builtInKernels().make("cuda", spec);
       ASSERT_TRUE(kernel.has_value()) << kernel.error().message;
-      const auto found = runOn(deviceNamed(kDevices[0]), **kernel, spec, low.inputs);
+      const auto found = runOn(deviceNamed(testedDevices().names[0]), **kernel, spec, low.inputs);
       ASSERT_TRUE(found.has_value()) << test.op << " round " << round << ": " << found.error().message;
       std::vector<Tensor> expected;
       for (const Tensor& y : reference(same, wide))
@@ -146,10 +146,10 @@ TEST(CudaProducts, AgreeWithTheReferenceKernel) {
     const std::string domain = std::string(test.op) == "Product" ? "stepscope" : "";
     const KernelSpec spec = specOf(domain, test.op, test.attrs, operands);
     const auto what = std::string(test.op) + " " + dimsText(test.inputs[0]) + " " + dimsText(test.inputs[1]);
-    ASSERT_TRUE(deviceNamed(kDevices[0]).takes(spec)) << what;
+    ASSERT_TRUE(deviceNamed(testedDevices().names[0]).takes(spec)) << what;
     const auto kernel = builtInKernels().make("cuda", spec);
     ASSERT_TRUE(kernel.has_value()) << kernel.error().message;
-    const auto found = runOn(deviceNamed(kDevices[0]), **kernel, spec, operands.inputs);
+    const auto found = runOn(deviceNamed(testedDevices().names[0]), **kernel, spec, operands.inputs);
     ASSERT_TRUE(found.has_value()) << what << ": " << found.error().message;
     expectNear(*found, reference(spec, operands), 2e-6, what);
   }
@@ -270,10 +270,10 @@ TEST(CudaKernels, TakeTheLowTypesThroughFloat32) {
       operands.inputs.push_back(convertTensor(floats(random, dims, -1, 1).view(), dtype));
     operands.outputs = {{dtype, {6, 40}}};
     const KernelSpec spec = specOf("", "LayerNormalization", {}, operands);
-    ASSERT_TRUE(deviceNamed(kDevices[0]).takes(spec));
+    ASSERT_TRUE(deviceNamed(testedDevices().names[0]).takes(spec));
     const auto kernel = builtInKernels().make("cuda", spec);
     ASSERT_TRUE(kernel.has_value());
-    const auto found = runOn(deviceNamed(kDevices[0]), **kernel, spec, operands.inputs);
+    const auto found = runOn(deviceNamed(testedDevices().names[0]), **kernel, spec, operands.inputs);
     ASSERT_TRUE(found.has_value()) << found.error().message;
     expectNear(*found, reference(spec, operands), dtype == DType::kF16 ? 2e-3 : 2e-2, std::string(dtypeName(dtype)));
   }
@@ -286,7 +286,7 @@ TEST(CudaKernels, AnIndexOutOfRangeIsNamed) {
   const KernelSpec gather = specOf("", "Gather", {}, operands);
   Operands labels{{Tensor(DType::kF32, {4, 3}), Tensor::ints(indices)}, {{DType::kF32, {}}}};
   const KernelSpec loss = specOf("", "SoftmaxCrossEntropyLoss", {}, labels);
-  Device& device = deviceNamed(kDevices[1]);
+  Device& device = deviceNamed(testedDevices().names[1]);
   for (const auto& [spec, given, message] :
        {std::tuple(gather, operands, "index 9 at position 1"), std::tuple(loss, labels, "label 9 at element 1")}) {
     const auto kernel = builtInKernels().make("cuda", spec);

@@ -1,7 +1,7 @@
-// What tests of the CUDA kernels share: the devices of this build, specs made of operands, and the comparison with the
-// reference kernel. Tests are compiled three times: for the emulated device, where several seeds, that is orders of threads
-// and blocks, give the same bits; for the device `cuda` on the fake GPU (SS_ON_FAKE_GPU); for a real one (SS_ON_GPU), where
-// every test says why it is skipped if there is none.
+// What tests of the CUDA kernels share: the devices that they run on, specs made of operands, and the comparison with the
+// reference kernel. The tests are compiled once and linked three times, with one tested_*.cpp each: for the emulated device,
+// where several seeds, that is orders of threads and blocks, give the same bits; for the device `cuda` on the fake GPU; and
+// for a real one, where every test says why it is skipped if there is none.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,43 +14,20 @@
 #include "kernels/emulated_device.h"
 #include "tests/kernels/loop_cases.h"
 #include "tests/kernels/on_device.h"
-#ifdef SS_ON_FAKE_GPU
-#include "tests/kernels/fake_gpu/use.h"
-#endif
 
 namespace stepscope {
 
-#if defined(SS_ON_GPU) || defined(SS_ON_FAKE_GPU)
-inline const std::vector<std::string> kDevices{"cuda", "cuda", "cuda:0"};
-#else
-// Ten orders: three with every check, the others with those of bounds alone, which are faster.
-inline const std::vector<std::string> kDevices{"emulated",
-                                               "emulated:seed=77",
-                                               "emulated:seed=4711,streams=eager",
-                                               "emulated:seed=4,checks=bounds",
-                                               "emulated:seed=5,checks=bounds",
-                                               "emulated:seed=6,checks=bounds",
-                                               "emulated:seed=7,checks=bounds",
-                                               "emulated:seed=8,checks=bounds",
-                                               "emulated:seed=9,checks=bounds",
-                                               "emulated:seed=10,checks=bounds"};
-#endif
+// In tested_emulated.cpp, tested_fake_gpu.cpp or tested_gpu.cpp.
+struct TestedDevices {
+  std::vector<std::string> names;
+  std::string lacking;  // why the first is not there; empty: it is
+  bool mayLack;         // then tests are skipped; else they fail
+};
+const TestedDevices& testedDevices();
 
-// Why there is no device here; empty: there is.
-inline std::string lacking() {
-#ifdef SS_ON_FAKE_GPU
-  static const bool fake = useFakeGpu();
-  if (!fake) return "no fake GPU";
-#endif
-  const auto device = findDevice(kDevices[0]);
-  return device ? "" : device.error().message;
-}
-#ifdef SS_ON_GPU
-#define SS_NEEDS_DEVICE() \
-  if (!lacking().empty()) GTEST_SKIP() << lacking()
-#else
-#define SS_NEEDS_DEVICE() ASSERT_EQ(lacking(), "")
-#endif
+#define SS_NEEDS_DEVICE()                                                                                   \
+  if (testedDevices().mayLack && !testedDevices().lacking.empty()) GTEST_SKIP() << testedDevices().lacking; \
+  ASSERT_EQ(testedDevices().lacking, "")
 
 // Inputs that the op reads on the host (OpDef::hostInputs).
 inline std::set<std::size_t> hostInputs(const std::string& op) {
@@ -134,14 +111,14 @@ inline void expectNear(const std::vector<Tensor>& found, const std::vector<Tenso
 inline std::vector<Tensor> agreeing(const KernelSpec& spec, const Operands& operands) {
   std::string what = spec.op;
   for (const Tensor& x : operands.inputs) what += x.valid() ? " " + dimsText(x.dims()) : " -";
-  EXPECT_TRUE(deviceNamed(kDevices[0]).takes(spec)) << what;
+  EXPECT_TRUE(deviceNamed(testedDevices().names[0]).takes(spec)) << what;
   const auto kernel = builtInKernels().make("cuda", spec);
   if (!kernel) {
     ADD_FAILURE() << what << kernel.error().message;
     return {};
   }
   std::vector<Tensor> first;
-  for (const std::string& name : kDevices) {
+  for (const std::string& name : testedDevices().names) {
     const auto found = runOn(deviceNamed(name), **kernel, spec, operands.inputs);
     if (!found) {
       ADD_FAILURE() << what << ": " << found.error().message;

@@ -18,13 +18,13 @@ Tensor draw(std::mt19937& random, std::int64_t count, float low, float high) {
 
 std::vector<Tensor> run(const std::string& op, const Attributes& attrs, const Operands& operands) {
   const KernelSpec spec = specOf("stepscope", op, attrs, operands);
-  EXPECT_TRUE(deviceNamed(kDevices[0]).takes(spec)) << op;
+  EXPECT_TRUE(deviceNamed(testedDevices().names[0]).takes(spec)) << op;
   const auto kernel = builtInKernels().make("cuda", spec);
   if (!kernel || (*kernel)->implementation().find("in float32") != std::string::npos) {
     ADD_FAILURE() << op << ": " << (kernel ? "its operands are cast" : kernel.error().message);
     return {};
   }
-  const auto found = runOn(deviceNamed(kDevices[0]), **kernel, spec, operands.inputs);
+  const auto found = runOn(deviceNamed(testedDevices().names[0]), **kernel, spec, operands.inputs);
   EXPECT_TRUE(found.has_value()) << found.error().message;
   return found ? *found : std::vector<Tensor>{};
 }

@@ -1,5 +1,5 @@
 // Kernels of kernels/cuda that pick places and parts, beside their reference kernels in f64: pooling, scatters, orders,
-// attention, choices. Compiled as cuda_agreement.h says.
+// attention, choices. Devices: cuda_agreement.h.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -57,11 +57,11 @@ TEST(CudaPools, APositionThatIsNotUnderItsWindowIsNamed) {
   const KernelSpec spec = specOf("stepscope", "MaxPoolGrad", attrs, operands);
   const auto kernel = builtInKernels().make("cuda", spec);
   ASSERT_TRUE(kernel.has_value()) << kernel.error().message;
-  const auto found = runOn(deviceNamed(kDevices[1]), **kernel, spec, operands.inputs);
+  const auto found = runOn(deviceNamed(testedDevices().names[1]), **kernel, spec, operands.inputs);
   ASSERT_FALSE(found.has_value());
   EXPECT_NE(found.error().message.find("index 1 at position 1; expected one under its window"), std::string::npos)
       << found.error().message;
-  EXPECT_TRUE(deviceNamed(kDevices[1]).synchronise().has_value());
+  EXPECT_TRUE(deviceNamed(testedDevices().names[1]).synchronise().has_value());
 }
 
 // More keys than a tile of the sort holds, few and many places, places that nothing names: the bits of a loop in order.
@@ -111,20 +111,20 @@ TEST(CudaScatters, AddInAnyOrderWhereTheyMay) {
     EXPECT_EQ((*kernel)->determinism().order, Determinism::Order::kUnordered) << op;
     EXPECT_NE((*kernel)->implementation().find("atomic"), std::string::npos) << (*kernel)->implementation();
     std::set<std::string> bits;
-    for (const std::string& name : kDevices) {
+    for (const std::string& name : testedDevices().names) {
       const auto found = runOn(deviceNamed(name), **kernel, spec, operands.inputs);
       ASSERT_TRUE(found.has_value()) << op << ": " << found.error().message;
       expectNear(*found, reference(spec, operands), 1e-5, op);
       bits.emplace(static_cast<const char*>((*found)[0].data()), (*found)[0].bytes());
     }
-    if (std::string(kDevices[0]) == "emulated") EXPECT_GT(bits.size(), 1u) << op << ": the same bits in ten orders";
+    if (testedDevices().names[0] == "emulated") EXPECT_GT(bits.size(), 1u) << op << ": the same bits in ten orders";
     Operands wrong = operands;
     wrong.inputs[1] = operands.inputs[1].clone();
     storeElement(wrong.inputs[1].view(), 7, 5);
-    const auto named = runOn(deviceNamed(kDevices[1]), **kernel, spec, wrong.inputs);
+    const auto named = runOn(deviceNamed(testedDevices().names[1]), **kernel, spec, wrong.inputs);
     ASSERT_FALSE(named.has_value()) << op;
     EXPECT_NE(named.error().message.find("index 5"), std::string::npos) << named.error().message;
-    EXPECT_TRUE(deviceNamed(kDevices[1]).synchronise().has_value());
+    EXPECT_TRUE(deviceNamed(testedDevices().names[1]).synchronise().has_value());
   }
   Operands whole{{integers<std::int64_t>(random, {5, 3}, -9, 9), tuples, integers<std::int64_t>(random, {300, 3}, -9, 9)},
                  {{DType::kI64, {5, 3}}}};
@@ -267,7 +267,8 @@ TEST(CudaChoices, AConstantIsWrittenOnTheDevice) {
     agreeing(specOf("", "Constant", {{"value", value}}, {{}, {{dtype, {3, 5}}}}), {{}, {{dtype, {3, 5}}}});
   }
   const Tensor large(DType::kF32, {65});
-  EXPECT_FALSE(deviceNamed(kDevices[0]).takes(specOf("", "Constant", {{"value", large}}, {{}, {{DType::kF32, {65}}}})));
+  EXPECT_FALSE(
+      deviceNamed(testedDevices().names[0]).takes(specOf("", "Constant", {{"value", large}}, {{}, {{DType::kF32, {65}}}})));
 }
 
 // What lies at keys that a mask drops for all rows is not read, so that a NaN there reaches no result.
@@ -291,7 +292,7 @@ TEST(CudaAttention, LeavesOutTilesOfKeysThatNobodyKeeps) {
     const KernelSpec spec = specOf("stepscope", op, attrs, operands);
     const auto kernel = builtInKernels().make("cuda", spec);
     EXPECT_TRUE(kernel.has_value());
-    auto ran = runOn(deviceNamed(kDevices[0]), **kernel, spec, operands.inputs);
+    auto ran = runOn(deviceNamed(testedDevices().names[0]), **kernel, spec, operands.inputs);
     EXPECT_TRUE(ran.has_value());
     return std::move(*ran);
   };
