@@ -279,13 +279,15 @@ snapshot::StepRecord numbered(int number) {
 
 std::vector<std::int64_t> alertSteps(const Project& project, std::int64_t run) {
   std::vector<std::int64_t> steps;
-  for (const AlertRow& alert : readAlerts(project, run).value()) steps.push_back(alert.step);
+  const auto alerts = readAlerts(project, run);
+  for (const AlertRow& alert : *alerts) steps.push_back(alert.step);
   return steps;
 }
 
 std::vector<std::int64_t> statisticSteps(const Project& project, std::int64_t run) {
   std::vector<std::int64_t> steps;
-  for (const auto& [step, statistics] : readRecordedStatistics(project, run, 1000).value())
+  const auto recorded = readRecordedStatistics(project, run, 1000);
+  for (const auto& [step, statistics] : *recorded)
     if (!statistics.empty()) steps.push_back(step);
   return steps;
 }
