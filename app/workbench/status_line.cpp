@@ -59,7 +59,10 @@ StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selecti
   connect(worker_, &QLabel::linkActivated, this, &StatusLine::workerClicked);
   noteTimer_.setSingleShot(true);
   connect(&noteTimer_, &QTimer::timeout, note_, &QLabel::clear);
-  connect(&store, &SnapshotStore::positionChanged, this, &StatusLine::refresh);
+  connect(&store, &SnapshotStore::positionChanged, this, [this] {
+    done_ = total_ = 0;  // what was told was on the way there
+    refresh();
+  });
   connect(&store, &SnapshotStore::planChanged, this, &StatusLine::refresh);
   connect(&store, &SnapshotStore::stepsChanged, this, &StatusLine::refresh);
   connect(&store, &SnapshotStore::workerChanged, this, &StatusLine::refresh);
@@ -140,9 +143,19 @@ std::int64_t StatusLine::stepOfRun() const {
   return p.in_step() || store_.steps().empty() ? p.step() : std::max(p.step(), store_.steps().back()->step() + 1);
 }
 
+bool StatusLine::working() const {
+  return store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
+}
+
+// Of a step that takes long the worker tells how far it is; the position comes when it stands again.
+qint64 StatusLine::instructionNow() const {
+  const snapshot::Position& p = store_.position();
+  return p.in_step() && total_ == 0 ? p.instruction() : done_;
+}
+
 void StatusLine::refresh() {
   const bool running = Running::of(store_).on();
-  if (!running) total_ = 0;
+  if (!working()) total_ = 0;
   showPlace(running);
   showStep(running);
   showLoss();
@@ -162,7 +175,7 @@ void StatusLine::showPlace(bool running) {
   const snapshot::Position& p = store_.position();
   // Without a worker nothing is ready, and nothing goes on by itself.
   const bool dead = store_.workerState() == WorkerState::kDead && !store_.readOnly();
-  const bool busy = store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
+  const bool busy = working();
 
   const bool building = store_.building();
   if (busy && (restoring_ || building)) {
@@ -178,8 +191,7 @@ void StatusLine::showPlace(bool running) {
                               : QStringLiteral(" step %1").arg(format::count(step)));
     // What was told of a step that ended says nothing of the next one.
     if (std::exchange(runs_, step) != step) done_ = total_ = 0;
-    // Of a step that takes long the worker tells how far it is.
-    const qint64 at = p.in_step() ? p.instruction() : done_, all = p.in_step() ? plan->size() : total_;
+    const qint64 at = instructionNow(), all = p.in_step() ? plan->size() : total_;
     if (at < all || p.in_step())
       text += QStringLiteral(" · instruction %1 of %2").arg(format::count(at), format::count(all));
     where_->setText(text);
@@ -194,8 +206,8 @@ void StatusLine::showPlace(bool running) {
     where_->setText(strong(dead   ? QStringLiteral("Stopped")
                            : busy ? QStringLiteral("Running")
                                   : QStringLiteral("Paused")) +
-                    QStringLiteral(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
-    const snapshot::Instruction* next = plan->instruction(p.instruction());
+                    QStringLiteral(" at %1 of %2").arg(format::count(instructionNow()), format::count(plan->size())));
+    const snapshot::Instruction* next = plan->instruction(static_cast<int>(instructionNow()));
     phase_->setText(QStringLiteral("Phase ") +
                     strong(next ? names::phase(next->phase()).toLower() : QStringLiteral("end of step")));
   } else {

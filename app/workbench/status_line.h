@@ -25,7 +25,7 @@ class StatusLine : public QWidget {
   void setRun(std::int64_t goal, bool fullSpeed);
   // What the worker does brings back what was there before; it is no run.
   void setRestoring(bool restoring);
-  // Of the step that runs at full speed: instructions done.
+  // Of the step that runs: instructions done.
   void setProgress(const QString& what, qint64 done, qint64 total);
   void note(const QString& text);      // for a few seconds, in place of the fields
   void takeBack(const QString& note);  // unless another one stands there
@@ -49,6 +49,8 @@ class StatusLine : public QWidget {
   void showWorker(bool running);
   void hideEmpty();
   std::int64_t stepOfRun() const;  // the one that runs now
+  bool working() const;            // the worker does something
+  qint64 instructionNow() const;   // that runs next
 
   const SnapshotStore& store_;
   const SelectionModel& selection_;

@@ -140,6 +140,10 @@ class Executor {
   // between the first and the last instruction that touch it.
   std::span<std::byte> arenaMemory(int buffer) const;
 
+  // Whether the instruction writes state and something that may fail comes after it: what a run that may have to put the
+  // state back (restoreState) saves. Nothing that can go wrong follows other writes.
+  bool savesState(int instruction) const { return todo_[static_cast<std::size_t>(instruction)] & kSaves; }
+
   // Whether the conditions of If let the instruction run, as they stand now.
   bool conditionsHold(int instruction) const;
 

@@ -24,6 +24,15 @@ void StepWatchers::beginFlight(const Executor& executor) {
   context_.flight.begin(executor, seen ? &*flight_ : nullptr, context_.state.counters.step);
 }
 
+void StepWatchers::tellProgress(const Executor& executor, int done) {
+  const auto& progress = context_.log.observer().progress;
+  if (!progress || !executor.device().facts().immediate) return;
+  const std::int64_t now = monotonicNs();
+  if (now - told_ < kTellNs) return;
+  told_ = now;
+  progress("instruction", done, static_cast<std::int64_t>(executor.plan().instructions.size()));
+}
+
 NvtxRanges* StepWatchers::ranges(const Graph& graph, const ExecutionPlan& plan) {
   if (!step_.request.options.nvtx) {
     ranges_.reset();

@@ -20,6 +20,11 @@ class StepWatchers {
   void beginFlight(const Executor& executor);                         // the same, of a step at full speed
   NvtxRanges* ranges(const Graph& graph, const ExecutionPlan& plan);  // null: nobody wants them
 
+  // To who watches the session: at most every kTellNs, of a device that has come as far as it was told.
+  static constexpr std::int64_t kTellNs = 200'000'000;
+  void beginProgress() { told_ = monotonicNs(); }  // some instructions begin to run
+  void tellProgress(const Executor& executor, int done);
+
   Activity activity;  // of the step that runs or stands, or ran last, as far as it was recorded
 
  private:
@@ -30,6 +35,7 @@ class StepWatchers {
   std::optional<NotePlan> notes_;
   std::optional<FlightPlan> flight_;
   std::unique_ptr<NvtxRanges> ranges_;
+  std::int64_t told_ = 0;
 };
 
 }  // namespace stepscope

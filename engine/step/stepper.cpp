@@ -12,7 +12,6 @@
 
 namespace stepscope {
 namespace {
-constexpr std::int64_t kTellNs = 200'000'000;  // between two words on how far a step is
 constexpr std::int64_t kSoonNs = 200'000'000;  // a step that took no longer is not cancelled within: its values stay
 
 // The range of a step, which ends however the step does.
@@ -79,19 +78,17 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   if (followsNumbers()) run.begins = [this](int i) { judge_.beforeExchange(*executor_, i); };
   int at = 0;
   // A step that takes long is run in parts, between which it tells how far it is.
-  const bool parts = lastNs_ > kTellNs && context_.log.observer().progress && executor_->device().facts().immediate;
+  const bool parts = (!timed_ || lastNs_ > StepWatchers::kTellNs) && context_.log.observer().progress &&
+                     executor_->device().facts().immediate;
   const int part = parts ? std::max(1, count() / 64) : count();
-  std::int64_t told = begin;
+  watchers_.beginProgress();
   const auto runUntil = [&](int end) -> Status {
     while (at < end) {
       const int to = std::min(end, at + part);
       run.leavesRunning = to < end;
       SS_ASSIGN(at, executor_->run(at, to, run));
       if (at < to) break;
-      if (const std::int64_t now = monotonicNs(); parts && now - told > kTellNs) {
-        told = now;
-        context_.log.observer().progress("instruction", at, count());
-      }
+      if (parts) watchers_.tellProgress(*executor_, at);
     }
     return {};
   };

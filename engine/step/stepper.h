@@ -65,7 +65,7 @@ class Stepper {
   Result<snapshot::Position> runTo(int instruction);  // either way
   Result<snapshot::Position> runToBreak(bool backwards);
   Result<snapshot::Position> stepPhase(bool backwards);
-  // Runs what is left and commits; cancelled, it stays where it came to.
+  // Runs what is left and commits; cancelled before the update, it stays where it came to.
   Status finish(snapshot::StepRecord& record);
   void abandon();                    // throws the begun step away
   void giveWay(bool memory);         // takes it back, for a plan that may not come to be; its memory is given up with it
@@ -78,7 +78,7 @@ class Stepper {
 
   // --- values. What is not there now is an error that says why.
   Result<TensorView> value(ValueId id) const;  // valid until the next call that runs something
-  // False for batch and computed values when the memory holds those of a step that was taken back, a trial or another plan.
+  // False for batch and computed values when the memory has those of a step that was taken back, a trial, another plan.
   bool holds(ValueId id) const;
   Status write(ValueId id, const TensorView& contents);  // an edit: it is replayed when the step is
   const std::vector<StepEdit>& edits() const { return edits_; }
@@ -110,7 +110,7 @@ class Stepper {
   Status saveBeforeWrite(int instruction, bool undoable);
   Status applyEdits(int instruction);
   Status writeValue(ValueId id, const TensorView& contents);
-  Result<snapshot::Position> runRange(int end, bool breaks, bool undoable = true);
+  Result<snapshot::Position> runRange(int end, bool breaks, bool commits = false);
   Result<snapshot::Position> replayTo(int instruction);
   void beginNotes();
   void noteAfter(int instruction);

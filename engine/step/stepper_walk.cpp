@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "engine/exec/device_times.h"
 #include "engine/step/breakpoint.h"
@@ -73,7 +74,7 @@ Result<TensorView> Stepper::value(ValueId id) const {
   return contentsAt(*executor_, id, position_);
 }
 
-Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable) {
+Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool commits) {
   SS_TRY(context_.state.bring(executor_->device()));
   Executor::RunOptions run = runOptions();
   run.cancel = &context_.cancelled;
@@ -87,6 +88,13 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
   Status edited;
   int breakpointId = 0;
   const int start = position_;
+  // What the update writes over is kept where the step may end in its middle: collectives may fail; so may running
+  // statistics that are made before they are written, and edits ahead, which keep what they are made in.
+  const bool mayEnd = context_.ranks || changesCommits() ||
+                      std::any_of(edits_.begin(), edits_.end(), [&](const StepEdit& edit) { return edit.position > start; });
+  const int keepsBelow = commits && !mayEnd ? plan().firstOptimizer : INT_MAX;
+  run.cancelBelow = std::max(keepsBelow, start + 1);
+  watchers_.beginProgress();
   const auto& breakpoints = context_.breakpoints;
   // Numbers are followed without stopping too: what is expected to be infinite later depends on what was before.
   const bool follow = breaks || std::any_of(breakpoints.begin(), breakpoints.end(),
@@ -101,11 +109,13 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
     if (edited && i == plan().firstCommit && changesCommits()) edited = beforeCommits();
     if (!edited) return false;
     if (i == plan().firstOptimizer && followsNumbers()) judge_.judge(*executor_, true);  // what the update will read
+    if (i >= keepsBelow && !executor_->savesState(i)) return true;
     // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
-    return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
+    return saveBeforeWrite(i, !commits && (breaks || i >= end - UndoLog::kInstructions)).has_value();
   };
   run.after = [&](int i) -> Status {
     noteAfter(i);
+    watchers_.tellProgress(*executor_, i + 1);
     const bool waits = !run.update && plan().instructions[static_cast<std::size_t>(i)].updateEntry;
     if (!follow || waits || !executor_->conditionsHold(i)) return {};  // what it makes is not there
     int id = 0;
@@ -237,7 +247,7 @@ Result<snapshot::Position> Stepper::stepPhase(bool backwards) {
 
 Status Stepper::finish(snapshot::StepRecord& record) {
   SS_CHECK(inStep_);
-  SS_ASSIGN(const snapshot::Position end, runRange(count(), false, false));
+  SS_ASSIGN(const snapshot::Position end, runRange(count(), false, true));
   if (end.stopped_by() == kCancelled)
     return fail(ErrorCode::kCancelled,
                 fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));

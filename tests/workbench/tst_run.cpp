@@ -52,6 +52,29 @@ class RunTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // A training step (F8) of a large model says how far it is while it runs.
+  void aLongStepSaysHowFarItIs() {
+    WindowDriver w({1600, 1000});
+    TestModel model = bundledModels()[1];
+    model.data.clear();
+    QVERIFY_DONE(w.openBuilt(model, {{"dim", "batch=512"}, {"ring.bytes", "0"}}), w);
+    const auto* where = w->findChild<QLabel*>(QStringLiteral("status_where"));
+    const auto* phase = w->findChild<QLabel*>(QStringLiteral("status_phase"));
+    std::set<QString> said;
+    QStringList phases;
+    w.loop().act([&] { w->actions()[QStringLiteral("step_whole")]->trigger(); });
+    QVERIFY(w.loop().wait([&] {
+      if (where->text().contains(QStringLiteral("Running"))) said.insert(where->text());
+      if (!phases.contains(phase->text())) phases.append(phase->text());
+      return w->store().series().size() == 1;
+    }));
+    QVERIFY(w.settled());
+    // At its begin, and at places further on.
+    QVERIFY2(said.size() >= 2, qPrintable(QStringList(said.begin(), said.end()).join('\n')));
+    QVERIFY2(phases.join(' ').contains(QStringLiteral("backward")), qPrintable(phases.join('\n')));
+    QVERIFY(!where->text().contains(QStringLiteral("Running")));
+  }
+
   // Where only NaN and Inf are watched, F5 costs little more than full speed; and while it runs the values follow.
   void aRunThatIsWatchedIsNearlyAsFast_data() {
     QTest::addColumn<int>("model");

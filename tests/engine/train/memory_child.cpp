@@ -1,6 +1,6 @@
 // memory_child MODEL VALUE [NAME=VALUE ...]: opens a model with these settings and prints a number and by how many bytes the
 // peak of this process grew meanwhile. With a VALUE the number is the size of that weight in memory; with "step" the model
-// is built, a step runs, and the number is what its plan says.
+// is built, a step runs, and the number is what its plan says; with "by_hand" a second one is begun and finished by hand.
 //
 // A process of its own, started and not forked: what its parent had in memory and in threads is not there.
 #include <cstdio>
@@ -31,12 +31,17 @@ Result<std::int64_t> work(int argc, char** argv) {
     SS_TRY(applySetting(options, setting.substr(0, equals), setting.substr(equals + 1), "test"));
   }
   SS_TRY(session->setOptions(options));
-  if (std::string_view(argv[2]) != "step") {
+  const bool byHand = std::string_view(argv[2]) == "by_hand";
+  if (!byHand && std::string_view(argv[2]) != "step") {
     const Graph& graph = session->imported();
     return static_cast<std::int64_t>(graph.value(graph.findValue(argv[2])).data->bytes());
   }
   SS_TRY(session->build());
   SS_ASSIGN(const snapshot::StepRecord record, session->step());
+  if (byHand) {
+    SS_TRY(session->beginStep());
+    SS_TRY(session->finishStep());
+  }
   return record.planned_bytes();
 }
 

@@ -112,6 +112,15 @@ TEST(Memory, BindingAndAStepTakeWhatThePlanSays) {
   EXPECT_LE(growth.bytes, growth.answer + 2 * kWeightBytes);
 }
 
+// What is begun by hand and finished at once cannot be gone back into, so nothing is kept for that.
+TEST(Memory, FinishingAStepByHandTakesNoMoreThanOneAtFullSpeed) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory counts too";
+  const TemporaryFolder folder;
+  const Growth growth = growthOf(writeInside(folder, 4), "by_hand optimizer=adamw threads=1 ring.bytes=104857600");
+  EXPECT_GE(growth.bytes, 12 * kWeightBytes);
+  EXPECT_LE(growth.bytes, growth.answer + 2 * kWeightBytes);
+}
+
 TEST(Memory, PeakBytesOfAStepAreMeasured) {
   const TemporaryFolder folder;
   const auto session =

@@ -1,10 +1,12 @@
 // Stepping back: what is undone, what runs again, and edits in between.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/step/values.h"
@@ -15,6 +17,7 @@ namespace {
 
 using testing::digits;
 using testing::openSession;
+using testing::stateBits;
 using testing::TestModel;
 using testing::testModels;
 
@@ -88,6 +91,55 @@ TEST(Session, AnEditOfAnIntegerIsAWholeNumberThatItCanHold) {
   }
   EXPECT_TRUE(editValue(session->stepper(), labels, {0}, 9 - first, false).has_value());
   EXPECT_EQ(elementAsDouble(*session->stepper().value(labels), 0), 9 - first);
+}
+
+// A step that takes longer than a person waits without a word, whatever the machine.
+std::unique_ptr<Session> openSlow(Observer observer) {
+  return openSession(testing::languageModel(), {{"data", ""}, {"dim", "batch=512"}, {"ring.bytes", "0"}},
+                     std::move(observer));
+}
+
+TEST(Session, AStepByHandTellsHowFarItIs) {
+  std::vector<std::int64_t> told;
+  std::int64_t of = 0;
+  Observer observer;
+  observer.progress = [&](const std::string& what, std::int64_t done, std::int64_t total) {
+    if (what != "instruction") return;
+    told.push_back(done);
+    of = total;
+  };
+  const auto session = openSlow(observer);
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->finishStep().has_value());
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(of, session->stepper().count());
+  EXPECT_GT(told.front(), 0);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_LE(told.back(), of);
+}
+
+// Cancelled, it is a step by hand again: what its update writes over from there is kept, and thrown away with it.
+TEST(Session, AFinishThatIsCancelledCanStillBeThrownAway) {
+  Session* cancels = nullptr;
+  Observer observer;
+  observer.progress = [&](const std::string&, std::int64_t, std::int64_t) {
+    if (cancels) std::exchange(cancels, nullptr)->cancel();
+  };
+  const auto session = openSlow(observer);
+  ASSERT_NE(session, nullptr);
+  const std::string before = stateBits(*session);
+  ASSERT_TRUE(session->beginStep().has_value());
+  cancels = session.get();
+  const auto cancelled = session->finishStep();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  const int count = session->stepper().count();
+  ASSERT_LT(session->position().instruction(), session->stepper().plan().firstOptimizer);
+  ASSERT_TRUE(session->runTo(count).has_value());
+  EXPECT_NE(stateBits(*session), before);
+  ASSERT_TRUE(session->abandonStep().has_value());
+  EXPECT_EQ(stateBits(*session), before);
 }
 
 TEST(UndoLog, DropsTheOldestAboveItsBytesAndStopsAtWhatDoesNotFit) {
