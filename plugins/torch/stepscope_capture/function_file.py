@@ -190,6 +190,17 @@ def expected_of(model, leaves, spec):
         return _expected(WithOutputs(model, spec, constants, len(leaves)), row)
 
 
+def autocast_types(model, leaves, spec, dtype):
+    """Types of the tensors of the result under torch.autocast("cpu", dtype), by a pass of PyTorch that leaves the module as it was."""
+    constants, row = _inputs(leaves)
+    random = torch.get_rng_state()
+    try:
+        with torch.no_grad(), torch.autocast("cpu", dtype):
+            return [t.dtype for t in deep_copied(WithOutputs(model, spec, constants, len(leaves)))(*row)]
+    finally:
+        torch.set_rng_state(random)
+
+
 def in_float64(model, leaves, spec):
     """The same of the module in float64, to tell rounding from another meaning; None where the module refuses that type."""
     constants, row = _inputs(leaves)

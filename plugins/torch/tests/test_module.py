@@ -341,6 +341,38 @@ class Numbers(unittest.TestCase):
                 self.assertLess(float((a.grad - b.grad).norm() / a.grad.norm()), 0.2, name)
 
 
+class Mixed(nn.Module):
+    """Results of several types in autocast: of a product, of a sum in float32, of what no product made, and numbers of classes."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 4)
+
+    def forward(self, x):
+        product = self.linear(x)
+        return {"product": product, "log": torch.log_softmax(product.float(), -1), "input": x * 2, "class": product.argmax(-1)}
+
+
+class Autocast(unittest.TestCase):
+    def test_results_have_the_types_of_pytorch(self):
+        torch.manual_seed(0)
+        theirs = Mixed()
+        ours = stepscope.Module(copy.deepcopy(theirs), policy="raise")
+        x = torch.randn(5, 6)
+        for enabled in (False, True, False):  # what autocast asks for is that of the call
+            with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                expected, found = theirs(x), ours(x)
+            self.assertEqual({name: t.dtype for name, t in found.items()}, {name: t.dtype for name, t in expected.items()})
+            self.assertEqual(found["product"].dtype, torch.bfloat16 if enabled else torch.float32)
+            self.assertLess(float((found["product"].float() - expected["product"].float()).detach().abs().max()), 0.02 if enabled else 1e-5)
+            for model, results in ((theirs, expected), (ours, found)):
+                model.zero_grad()
+                (results["product"].float().square().sum() + results["log"][:, 0].sum()).backward()
+            for a, b in zip(theirs.parameters(), ours.parameters()):
+                self.assertEqual(b.grad.dtype, torch.float32)
+                self.assertLess(float((b.grad - a.grad).norm() / a.grad.norm()), 0.03 if enabled else 1e-4)
+
+
 class Added(nn.Module):
     """Two parameters with one gradient, and one whose gradient is what arrives."""
 

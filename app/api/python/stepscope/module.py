@@ -269,4 +269,7 @@ class Module:
                 attached.follow()
             return super().forward(*args, **kwargs)
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        return built.result(Pass.apply(built, told, *tensors, *built.parameters))
+        results = Pass.apply(built, told, *tensors, *built.parameters)
+        if torch.is_autocast_enabled("cpu"):
+            results = built.in_autocast(self.stepscope_original(), leaves, spec, results)
+        return built.result(results)

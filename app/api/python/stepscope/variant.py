@@ -179,6 +179,7 @@ class Built:
         self.export_ns = time.monotonic_ns() - begin
         self.attached = False  # a window may look on
         self.lends = Lends()
+        self.autocast: Optional[list] = None  # types of the results where PyTorch casts by itself; asked for when it does
         held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
         prefix = capture_parts("function_file").PREFIX
         named = {prefix + name: (name, tensor) for name, tensor in held.items()}
@@ -305,6 +306,12 @@ class Built:
         """The tensors in the structure that forward() returns."""
         of, found = self.file.expected, iter(tensors)
         return pytree.tree_unflatten([of.constants[i] if i in of.constants else next(found) for i in range(of.result.num_leaves)], of.result)
+
+    def in_autocast(self, model: nn.Module, leaves: list, spec: Any, tensors: tuple) -> tuple:
+        """The tensors in the types that PyTorch returns in the present torch.autocast. Raises what PyTorch raises there."""
+        if self.autocast is None:
+            self.autocast = capture_parts("function_file").autocast_types(model, leaves, spec, torch.get_autocast_dtype("cpu"))
+        return tuple(t.to(kind) if t.is_floating_point() and kind.is_floating_point else t for t, kind in zip(tensors, self.autocast))
 
     def moved(self) -> Optional[str]:
         """What lies elsewhere by now."""
