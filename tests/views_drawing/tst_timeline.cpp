@@ -330,6 +330,23 @@ class TimelineTest : public QObject {
     QVERIFY2(dashes > 20, qPrintable(QString::number(dashes)));
   }
 
+  // Where no stop was long enough to be cut out the line above says so.
+  void stopsTooShortToCutAreSaid() {
+    Window w;
+    w.fill(1, 1);
+    TimelineView view(w.context());
+    view.resize(900, 300);
+    view.show();
+    QTRY_VERIFY_WITH_TIMEOUT(view.canvas().model() && view.canvas().model()->sliceCount() > 0, 60'000);
+    QVERIFY2(!view.headerText().contains(QStringLiteral("stopped")), qPrintable(view.headerText()));
+    snapshot::Alert alert;
+    alert.set_code("stopped");
+    alert.set_step(w.store.steps().back()->step());
+    w.store.addAlert(alert);
+    QTRY_VERIFY_WITH_TIMEOUT(view.headerText().contains(QStringLiteral("1 step was stopped for less than 20 ms at a time")),
+                             60'000);
+  }
+
   // Somebody who stops in a step and reads for a minute finds what ran, not the minute.
   void timelineShowsTheWorkBesideTheWaiting() {
     Window w;

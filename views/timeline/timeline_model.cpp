@@ -11,7 +11,6 @@ namespace stepscope {
 namespace {
 
 constexpr std::size_t kFan = 4;
-constexpr std::int64_t kShortestCut = 20'000'000;  // ns: nobody stops for less
 
 void addLevels(TimelineRow& row) {
   const auto join = [](SliceGroup& into, const SliceGroup& part, std::array<std::int64_t, 256>& busy) {

@@ -108,8 +108,9 @@ class TimelineModel {
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   std::int64_t sliceCount() const { return count_; }
-  // The clock without the stops: what is longer than 20 ms and holds nothing of any row. Of that, within a step or beside
-  // one in which somebody stopped everything; elsewhere what is longer than all that ran.
+  static constexpr std::int64_t kShortestCut = 20'000'000;  // ns: a shorter stop looks like any gap
+  // The clock without the stops: what is longer than kShortestCut and holds nothing of any row. Of that, within a step or
+  // beside one in which somebody stopped everything; elsewhere what is longer than all that ran.
   const TimelineAxis& axis() const { return axis_; }
   // Where to begin to look: with the first step of the plan that is shown; where there is none, at begin().
   std::int64_t presentBegin() const { return presentBegin_; }

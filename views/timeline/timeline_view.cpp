@@ -114,6 +114,11 @@ QString TimelineView::headerText() const {
   if (const auto& cuts = model->axis().cuts(); !cuts.empty())
     text += (cuts.size() == 1 ? QStringLiteral(" · %1 stop of %2 cut out") : QStringLiteral(" · %1 stops of %2 cut out"))
                 .arg(format::count(static_cast<std::int64_t>(cuts.size())), format::time(model->axis().cutOut()));
+  // Somebody stopped, and nothing says where the time of it went.
+  if (const auto uncut = std::ranges::count_if(model->steps(), [](const auto& s) { return s.stopped && s.waiting == 0; }))
+    text += (uncut == 1 ? QStringLiteral(" · %1 step was stopped for less than %2 ms at a time, which stays in it")
+                        : QStringLiteral(" · %1 steps were stopped for less than %2 ms at a time, which stays in them"))
+                .arg(format::count(uncut), QString::number(TimelineModel::kShortestCut / 1'000'000));
   if (const snapshot::DeviceWork& device = model->steps().back().device; !device.rung().empty())
     text += QStringLiteral(" · device by %1").arg(format::visible(device.rung()));
   if (model->ranks() > 1) text += QStringLiteral(" · %1 ranks").arg(format::count(model->ranks()));
