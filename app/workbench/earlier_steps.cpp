@@ -35,8 +35,10 @@ void EarlierSteps::read() {
   forget();
   if (store_.readOnly()) return;
   const auto& stand = store_.series().step();
-  std::vector<std::int64_t> wanted(stand.end() - static_cast<std::ptrdiff_t>(std::min(kMost, stand.size())), stand.end());
-  std::erase_if(wanted, [this](std::int64_t step) { return hasTimes(store_, step); });
+  const auto& losses = store_.series().loss();
+  std::vector<StandingStep> wanted;
+  for (std::size_t i = stand.size() - std::min(kMost, stand.size()); i < stand.size(); ++i)
+    if (!hasTimes(store_, stand[i])) wanted.push_back({stand[i], losses[i]});
   if (wanted.empty()) return;
   store_.setReadingSteps(true);
   threads_.read([this, wanted, number = asked_->load(), newest = asked_](const QString& path) {

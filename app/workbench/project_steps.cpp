@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/project_steps.h"
 
+#include <cmath>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kNewest = 1024, kMostBatches = 500;
 constexpr std::int64_t kBatchBytes = 64 << 20, kMostStatistics = 100'000;  // that are read
+constexpr std::size_t kRunsLookedAt = 16;
 constexpr std::size_t kMostOlder = 2500, kStepsWithSpans = 20;
 
 // A step and its row in the file.
@@ -129,19 +131,27 @@ storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::in
   return record ? std::make_shared<const snapshot::StepRecord>(std::move(*record)) : StepPtr();
 }
 
-std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<std::int64_t>& steps,
+std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<StandingStep>& steps,
                                      std::map<std::int64_t, PlanOfStep>& plans) {
   std::vector<StepPtr> out;
-  const auto run = storage::newestRun(project);
-  if (!run) return out;
-  RecordedPlans recorded(project, *run);
-  for (const std::int64_t step : steps) {
-    auto record = storage::readRecordedStep(project, *run, step, kBatchBytes);
-    if (!record || !*record) continue;
-    if ((*record)->spans_size() > 0)
-      if (const auto row = storage::readStep(project, *run, step); row && *row && (*row)->plan)
-        plans[step] = recorded.of(*(*row)->plan);
-    out.push_back(std::make_shared<const snapshot::StepRecord>(std::move(**record)));
+  const auto runs = storage::listRuns(project);
+  if (!runs) return out;
+  std::map<std::int64_t, RecordedPlans> recorded;  // by run
+  const auto stands = [](const snapshot::StepRecord& record, double loss) {
+    const bool finite = record.has_loss() && std::isfinite(record.loss());
+    return std::isfinite(loss) ? finite && record.loss() == loss : !finite;
+  };
+  for (const StandingStep& step : steps) {
+    std::size_t looked = 0;
+    for (auto run = runs->rbegin(); run != runs->rend() && looked < kRunsLookedAt; ++run, ++looked) {
+      auto record = storage::readRecordedStep(project, run->id, step.step, kBatchBytes);
+      if (!record || !*record || !stands(**record, step.loss)) continue;
+      if ((*record)->spans_size() > 0)
+        if (const auto row = storage::readStep(project, run->id, step.step); row && *row && (*row)->plan)
+          plans[step.step] = recorded.try_emplace(run->id, project, run->id).first->second.of(*(*row)->plan);
+      out.push_back(std::make_shared<const snapshot::StepRecord>(std::move(**record)));
+      break;
+    }
   }
   return out;
 }

@@ -26,9 +26,15 @@ void readSteps(const storage::Project& project, std::int64_t run, const PlanOfSt
 storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::int64_t run, std::int64_t step,
                                         PlanOfStep& under, StepRanksPtr& ranks);
 
-// Several of them, of the newest run, each as readStepRecord() gives it; `plans`: what those with times ran under. A step
-// that is not there, or cannot be read, is left out.
-std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<std::int64_t>& steps,
+// A step that stands in the window, with its loss (NaN: it has none).
+struct StandingStep {
+  std::int64_t step = 0;
+  double loss = 0;
+};
+// Several of them, each as readStepRecord() gives it, of the newest run that has it with this loss: another set-up begins a
+// run, which goes on from the steps of the one before. `plans`: what those with times ran under. A step that is not there,
+// or cannot be read, is left out.
+std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<StandingStep>& steps,
                                      std::map<std::int64_t, PlanOfStep>& plans);
 
 }  // namespace stepscope

@@ -71,6 +71,34 @@ class RewoundTest : public QObject {
     QCOMPARE(timeline->canvas().model()->steps().back().step, 13);
   }
 
+  // Another set-up begins another run of the project. A rewind behind it finds the steps of the run before.
+  void afterARewindBehindAnotherSetUpTheTimesAreShownToo() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(70); });
+    QVERIFY(w.settled());
+    const auto begun = w->store().steps()[5]->begin_ns();
+    snapshot::Configure configuration = w->session().configuration();
+    auto* setting = configuration.add_settings();
+    setting->set_name("lr");
+    setting->set_value("0.002");
+    w.loop().act([&] { w->session().build(configuration); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().position().step(), 70);
+    w.loop().act([&] { w->session().train(140); });
+    QVERIFY(w.settled() && w.recorded());
+    QCOMPARE(w->store().project().runs().size(), std::size_t{2});
+    QVERIFY2(w->store().steps()[5]->spans_size() == 0, "the window has let go of its times");
+    w.loop().act([&] { w->session().rewind(12); });
+    QVERIFY(w.settled());
+    const auto& steps = w->store().steps();
+    const auto allHaveTimes = [&steps] {
+      return steps.size() == 12 && std::ranges::all_of(steps, [](const StepPtr& s) { return s->spans_size() > 0; });
+    };
+    QVERIFY(w.loop().wait(allHaveTimes, 10'000));
+    QCOMPARE(steps[5]->begin_ns(), begun);
+  }
+
   // The panes show the values of the step that a rewind came to, or say that there are none.
   void afterARewindNoValueIsOfAnotherStep() {
     WindowDriver w({1600, 1000});
