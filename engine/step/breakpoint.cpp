@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "engine/exec/executor.h"
 #include "engine/profile/tensor_data.h"
@@ -144,6 +145,36 @@ static void tellInputs(const Executor& executor, const Instruction& instruction,
   }
 }
 
+namespace {
+
+struct Condition {
+  const snapshot::Breakpoint& breakpoint;
+  ValuePredicate predicate;
+};
+
+// Those that are switched on.
+std::vector<Condition> conditionsOf(const std::vector<snapshot::Breakpoint>& breakpoints) {
+  std::vector<Condition> conditions;
+  for (const snapshot::Breakpoint& b : breakpoints) {
+    if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
+    if (auto predicate = parsePredicate(b.predicate())) conditions.push_back({b, std::move(*predicate)});
+  }
+  return conditions;
+}
+
+// Of a condition that holds for the contents of `value`; else empty.
+std::string reasonOf(const Executor& executor, const Condition& condition, ValueId value, int* id) {
+  const auto contents = executor.read(value);
+  if (!contents) return {};
+  const double found = fieldOf(condition.predicate, contents->view());
+  if (!holds(found, condition.predicate.op, condition.predicate.number)) return {};
+  const snapshot::Breakpoint& b = condition.breakpoint;
+  *id = b.id();
+  return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), condition.predicate.field, found);
+}
+
+}  // namespace
+
 std::string breakAfter(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int index,
                        KnownNumbers& known, int* id) {
   const ExecutionPlan& plan = executor.plan();
@@ -186,23 +217,34 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
       }
     }
   }
-  for (const snapshot::Breakpoint& b : breakpoints) {
-    if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
-    const auto predicate = parsePredicate(b.predicate());
-    if (!predicate) continue;
+  for (const Condition& condition : conditionsOf(breakpoints)) {
     for (const int out : instruction.outputs) {
       if (out < 0) continue;
       const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
-      if (!isNamed(executor.graph(), value, predicate->value)) continue;
-      const auto contents = executor.read(value);
-      if (!contents) continue;
-      const double found = fieldOf(*predicate, contents->view());
-      *id = b.id();
-      if (holds(found, predicate->op, predicate->number))
-        return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), predicate->field, found);
+      if (!isNamed(executor.graph(), value, condition.predicate.value)) continue;
+      if (std::string reason = reasonOf(executor, condition, value, id); !reason.empty()) return reason;
     }
   }
   *id = 0;
+  return {};
+}
+
+std::string breakOnRead(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int index, int* id) {
+  const ExecutionPlan& plan = executor.plan();
+  const Graph& graph = executor.graph();
+  *id = 0;
+  for (const Condition& condition : conditionsOf(breakpoints)) {
+    const ValueId value = graph.findValue(condition.predicate.value);
+    if (!value || graph.value(value).role == ValueRole::kNodeOutput) continue;
+    const int buffer = plan.bufferOfValue[static_cast<std::size_t>(value.index)];
+    const auto reads = [&](const Instruction& instruction) {
+      return std::any_of(instruction.inputs.begin(), instruction.inputs.end(),
+                         [&](int input) { return input >= 0 && plan.root(input) == plan.root(buffer); });
+    };
+    const auto begin = plan.instructions.begin();
+    if (buffer < 0 || std::find_if(begin, begin + index + 1, reads) != begin + index) continue;
+    if (std::string reason = reasonOf(executor, condition, value, id); !reason.empty()) return reason;
+  }
   return {};
 }
 

@@ -38,4 +38,9 @@ struct KnownNumbers {
 std::string breakAfter(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,
                        KnownNumbers& known, int* id);
 
+// Reason to stop after instruction i: a predicate on a value that no instruction of the plan makes, which i is the first to
+// read. For plans whose parameters somebody else changes, between two steps.
+std::string breakOnRead(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,
+                        int* id);
+
 }  // namespace stepscope

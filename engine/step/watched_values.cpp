@@ -82,6 +82,7 @@ void WatchedValues::commit(const Graph& graph, const std::function<Result<Tensor
     if (watched.running) {
       statistics = watched.running->statistics;
       watched.committed = std::exchange(watched.running, std::nullopt);
+      watched.committed->step = record.step();  // calls of a script that lie within each other end in another order
     } else if (!isComputed(graph, watched.value)) {
       const std::int64_t begin = monotonicNs();
       if (const auto contents = read(watched.value)) statistics = tensorStatistics(*contents);

@@ -34,8 +34,9 @@ void tellWhatTheFileLacks(std::optional<StateNames>& loaded, const SymbolicStep&
   tell(states, "optimizer state", "it begins with zeros");
 }
 
-// Not an error: another variant, or an option that a pass obeys, may bring the value back.
-void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph, BuildLog& log) {
+std::vector<std::string> idlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph,
+                                        bool reads) {
+  std::vector<std::string> said;
   for (const snapshot::Breakpoint& b : breakpoints) {
     if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
     const auto predicate = parsePredicate(b.predicate());
@@ -43,13 +44,18 @@ void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, 
     const ValueId value = graph.findValue(predicate->value);
     const bool updated = std::any_of(graph.stateUpdates.begin(), graph.stateUpdates.end(),
                                      [&](const StateUpdate& update) { return update.state == value; });
-    if (value && (updated || graph.value(value).role == ValueRole::kNodeOutput)) continue;
+    if (value && (reads || updated || graph.value(value).role == ValueRole::kNodeOutput)) continue;
     const std::string name = toUtf8(predicate->value);
-    log.warn("breakpoint_without_value",
-             fmt::format("breakpoint {}: '{}' stops nowhere: {}", b.id(), toUtf8(b.predicate()),
-                         value ? fmt::format("no instruction of the step that runs writes '{}'", name)
-                               : fmt::format("the step that runs has no value '{}'", name)));
+    said.push_back(fmt::format("breakpoint {}: '{}' stops nowhere: {}", b.id(), toUtf8(b.predicate()),
+                               value ? fmt::format("no instruction of the step that runs writes '{}'", name)
+                                     : fmt::format("the step that runs has no value '{}'", name)));
   }
+  return said;
+}
+
+// Not an error: another variant, or an option that a pass obeys, may bring the value back.
+void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph, BuildLog& log) {
+  for (std::string& text : idlePredicates(breakpoints, graph, false)) log.warn("breakpoint_without_value", std::move(text));
 }
 
 }  // namespace stepscope

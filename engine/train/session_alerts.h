@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/build/builder.h"
@@ -14,8 +15,10 @@ namespace stepscope {
 // what its user believes, unless it is told. Once for a file: `loaded` is empty afterwards.
 void tellWhatTheFileLacks(std::optional<StateNames>& loaded, const SymbolicStep& step, BuildLog& log);
 
-// Breakpoints on values that the graph of the running step does not have, or that no instruction writes: inputs, constants,
-// parameters that are not trained.
+// Says of enabled conditions why they stop nowhere: the graph does not have the value, or no instruction writes it (inputs,
+// constants, parameters that are not trained). `reads`: those are tested where they are read.
+std::vector<std::string> idlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph,
+                                        bool reads);
 void tellOfIdlePredicates(const std::vector<snapshot::Breakpoint>& breakpoints, const Graph& graph, BuildLog& log);
 
 }  // namespace stepscope

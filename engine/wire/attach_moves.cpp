@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/step/breakpoint.h"
+#include "engine/train/session_alerts.h"
 #include "engine/wire/attach_service.h"
 
 namespace stepscope {
@@ -55,26 +56,29 @@ Status AttachService::stepPhase(const snapshot::Request& request) {
   return runTo(request, loop_.phaseEnd());
 }
 
+void AttachService::warn(std::string code, std::string message, std::int64_t step) {
+  snapshot::Response event;
+  auto& alert = *event.mutable_alert();
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code(std::move(code));
+  alert.set_message(std::move(message));
+  alert.set_node(-1);
+  alert.set_value(-1);
+  alert.set_instruction(-1);
+  alert.set_step(step);
+  connection_.send(0, std::move(event), false);
+}
+
 Status AttachService::sendStep(const snapshot::Request& request, AttachedLoop::Step step, bool record, bool done) {
   if (step.of.plans != loop_.told().plans) {
     loop_.tellPlanOf(step);
     SS_TRY(tellPlan());
   }
-  if (step.lost > 0) {
-    snapshot::Response event;
-    auto& alert = *event.mutable_alert();
-    alert.set_severity(snapshot::Alert::WARNING);
-    alert.set_code("lost_records");
-    alert.set_message(
-        fmt::format("{} steps of the script before step {} are not recorded: they ended faster than the window "
-                    "took them",
-                    step.lost, step.record.step()));
-    alert.set_node(-1);
-    alert.set_value(-1);
-    alert.set_instruction(-1);
-    alert.set_step(step.record.step());
-    connection_.send(0, std::move(event), false);
-  }
+  if (step.lost > 0)
+    warn("lost_records",
+         fmt::format("{} steps of the script before step {} are not recorded: they ended faster than the window took them",
+                     step.lost, step.record.step()),
+         step.record.step());
   if (!record) step.record.clear_spans();
   snapshot::Response response;
   *response.mutable_step() = std::move(step.record);
@@ -137,6 +141,9 @@ Status AttachService::breakpoints(const snapshot::Request& request) {
       return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
   }
   loop_.setBreakpoints({asked.begin(), asked.end()});
+  if (const auto shown = loop_.told(); shown.stepper)
+    for (std::string& text : idlePredicates(loop_.breakpoints(), shown.stepper->graph(), true))
+      warn("breakpoint_without_value", std::move(text), loop_.steps());
   snapshot::Response response;
   response.mutable_breakpoints();
   for (const snapshot::Breakpoint& b : loop_.breakpoints()) *response.mutable_breakpoints()->add_breakpoints() = b;

@@ -259,7 +259,7 @@ Status AttachService::handle(const snapshot::Request& request) {
     case R::kWatch: {
       std::vector<ValueId> watched;
       for (const std::int32_t v : request.watch().values()) watched.push_back(ValueId{v});
-      loop_.watch(std::move(watched));
+      loop_.watch(watched);
       return move(request, {});
     }
     case R::kTrain: return train(request);

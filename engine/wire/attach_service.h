@@ -49,6 +49,7 @@ class AttachService {
   Result<snapshot::Position> position();
   Result<snapshot::Response> state();
   Status answer(const snapshot::Request& request, snapshot::Response response, bool done = true);
+  void warn(std::string code, std::string message, std::int64_t step);
   Status sendStep(const snapshot::Request& request, AttachedLoop::Step step, bool record, bool done);
   Result<snapshot::Response> buildReply();
   Status tellPlan();  // of the told plan, as an event

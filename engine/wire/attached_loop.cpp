@@ -68,7 +68,7 @@ bool AttachedLoop::stands() const {
   return held_ && (place_.empty() ? !mayPass(at_) : window_ && holding_ && !allow_.given);
 }
 
-bool AttachedLoop::stepsPlaces() const { return looks_ && inThisProcess(); }
+bool AttachedLoop::stepsPlaces() const { return holds_ && inThisProcess(); }
 
 void AttachedLoop::place(std::string what) {
   if (!stepsPlaces()) return;
@@ -102,7 +102,10 @@ void AttachedLoop::gate(std::unique_lock<std::mutex>& lock, int instruction) {
   stoppedAt_ = 0;
 }
 
-void AttachedLoop::look() { looks_ = window_ && (holding_ || watchesNumbers_); }
+void AttachedLoop::look() {
+  holds_ = window_ && (holding_ || watchesNumbers_);
+  looks_ = holds_ || (window_ && !watched_.empty());
+}
 
 void AttachedLoop::begins(Session& session, const WatchedPass& pass) {
   std::unique_lock lock(mutex_);
@@ -115,7 +118,10 @@ void AttachedLoop::begins(Session& session, const WatchedPass& pass) {
   if (pass.begin == 0 || known_.told.size() != values) known_.forget(values);
   shown_ = {&session, pass.plans, pass.stepper};
   if (pass.begin == 0) {
-    open_[pass.call].begin = monotonicNs();
+    OpenCall& call = open_[pass.call];
+    call.begin = monotonicNs();
+    call.watched = watched_;
+    call.watched.begin(steps_);
     if (open_.size() > kMostOpen) open_.erase(open_.begin());
   }
   if (holding_ && allow_.anyCall) allow_.until = pass.stepper->count();
@@ -136,12 +142,19 @@ void AttachedLoop::before(int instruction) {
 void AttachedLoop::after(int instruction) {
   if (!looks_.load(std::memory_order_relaxed)) return;
   std::unique_lock lock(mutex_);
+  if (!inPass_) return;
+  const auto call = open_.find(pass_.call);
+  if (call != open_.end() && pointed_ == pass_.plans)
+    call->second.watched.after(pass_.stepper->executor(), instruction,
+                               pass_.stepper->executor().conditionsHold(instruction));
   const bool breaks = holding_ ? allow_.breaks : watchesNumbers_;
-  if (!inPass_ || !breaks || known_.told.size() < pass_.stepper->graph().valueCapacity()) return;
+  if (!breaks || known_.told.size() < pass_.stepper->graph().valueCapacity()) return;
   const std::vector<snapshot::Breakpoint> all = breakpoints_;
   lock.unlock();  // the session is this thread's
   int id = 0;
   std::string found = breakAfter(pass_.stepper->executor(), all, instruction, known_, &id);
+  // Parameters are the script's: it changes them between two steps.
+  if (found.empty()) found = breakOnRead(pass_.stepper->executor(), all, instruction, &id);
   if (found.empty()) return;
   lock.lock();
   stoppedBy_ = std::move(found);
@@ -204,6 +217,13 @@ void AttachedLoop::stepEnded(OpenCall call) {
     s.set_node(executor.plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
     s.set_begin_ns(span.begin);
     s.set_end_ns(span.end);
+  }
+  if (pointed_ == pass_.plans) {
+    call.watched.commit(
+        graph, [this](ValueId id) { return pass_.stepper->value(id); }, record);
+    watched_ = std::move(call.watched);
+    watchedStep_.set_step(record.step());
+    *watchedStep_.mutable_statistics() = record.statistics();
   }
   if (ended_.size() == kMostWaiting) {
     ++lost_;

@@ -24,6 +24,7 @@
 
 #include "engine/snapshot/worker.pb.h"
 #include "engine/step/breakpoint.h"
+#include "engine/step/watched_values.h"
 #include "engine/train/model_function.h"
 #include "engine/train/session.h"
 
@@ -99,7 +100,8 @@ class AttachedLoop {
   snapshot::Position position();  // between two steps: before the oldest one that waits
   void setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);  // of the told plan
   std::vector<snapshot::Breakpoint> breakpoints() const;
-  void watch(std::vector<ValueId> values);  // of the told plan
+  // Of the told plan: their statistics are taken as they are computed, held or not, and are in the records of steps.
+  void watch(const std::vector<ValueId>& values);
 
   struct Step {
     snapshot::StepRecord record;
@@ -125,6 +127,7 @@ class AttachedLoop {
     std::vector<Span> spans;
     std::int64_t begin = 0;
     std::optional<double> loss;
+    WatchedValues watched;
   };
 
   bool enter();
@@ -134,13 +137,17 @@ class AttachedLoop {
   bool stands() const;  // held, and no move lets it go on
   void gate(std::unique_lock<std::mutex>& lock, int instruction);
   void look();
+  void watchAll(const std::vector<ValueId>& values);
+  const WatchedValues& watchedNow() const;
+  void addWatched(const Stepper* held, snapshot::Position& position) const;
   Status waitForStop(std::unique_lock<std::mutex>& lock, const std::function<bool()>& also = {});
   void stepEnded(OpenCall call);
   std::int64_t measuredBytes(const Executor& executor);
 
   const int process_;
   std::atomic<bool> window_ = false;
-  std::atomic<bool> looks_ = false;  // instructions are looked at: something may hold
+  std::atomic<bool> holds_ = false;  // something may hold the program
+  std::atomic<bool> looks_ = false;  // instructions are looked at: it may, or a value is watched
   mutable std::mutex mutex_;         // all below it
   std::condition_variable changed_;
   int inside_ = 0;  // program threads in a call
@@ -165,8 +172,9 @@ class AttachedLoop {
   int stoppedAt_ = 0;  // id of the breakpoint
   Shown shown_, told_;
   std::vector<snapshot::Breakpoint> breakpoints_;
-  std::vector<ValueId> watched_;
-  std::shared_ptr<const FunctionPlans> pointed_;  // the plan of the numbers in both
+  WatchedValues watched_;                         // as the newest step left them; each open call has its own
+  snapshot::StepRecord watchedStep_;              // of the newest step: number and statistics
+  std::shared_ptr<const FunctionPlans> pointed_;  // the plan of the numbers in all of them
   KnownNumbers known_;
   std::map<std::uint64_t, OpenCall> open_;
   std::deque<Step> ended_;

@@ -32,7 +32,8 @@ void AttachedLoop::disconnect() {
   shown_ = told_ = {};
   pointed_.reset();
   breakpoints_.clear();
-  watched_.clear();
+  watched_ = {};
+  watchedStep_.Clear();
   open_.clear();
   ended_.clear();
   peaks_.clear();
@@ -231,6 +232,8 @@ snapshot::Position AttachedLoop::position() {
   snapshot::Position position;
   position.set_step(held_ || ended_.empty() ? steps_ : ended_.front().record.step());
   position.set_in_step(held_);
+  const Stepper* const held = held_ && place_.empty() ? pass_.stepper : nullptr;
+  if (pointed_ && pointed_ == (held ? pass_.plans : told_.plans)) addWatched(held, position);
   if (!held_) return position;
   position.set_instruction(at_);
   if (!place_.empty()) {
@@ -248,13 +251,41 @@ snapshot::Position AttachedLoop::position() {
     s.set_begin_ns(span.begin);
     s.set_end_ns(span.end);
   }
-  if (pointed_ != pass_.plans) return position;
-  for (const ValueId id : watched_)
-    if (auto data = fetchValue(*pass_.stepper, id, {}, {}, true, 0)) {
-      data->set_step(steps_);
-      *position.add_watched() = std::move(*data);
-    }
   return position;
+}
+
+const WatchedValues& AttachedLoop::watchedNow() const {
+  const auto call = open_.find(inPass_ ? pass_.call : last_);
+  return call != open_.end() ? call->second.watched : watched_;
+}
+
+// While a pass is held its memory can be read: what is there all the time, and what a plan holds since before it was
+// watched.
+void AttachedLoop::addWatched(const Stepper* held, snapshot::Position& position) const {
+  const Graph& graph = (held ? held : told_.stepper)->graph();
+  for (const WatchedValues::Watched& watched : watchedNow().all()) {
+    if (!watched.value || static_cast<std::size_t>(watched.value.index) >= graph.valueCapacity()) continue;
+    const WatchedValues::Numbers* numbers = WatchedValues::newest(watched, held ? at_ : INT_MAX);
+    snapshot::TensorData data;
+    if (auto there = held ? fetchValue(*held, watched.value, {}, {}, !(numbers && numbers->step == steps_), 0)
+                          : Result<snapshot::TensorData>(snapshot::TensorData()))
+      data = std::move(*there);
+    data.set_value(watched.value.index);
+    data.set_name(toUtf8(graph.value(watched.value).name));
+    data.set_dtype(std::string(dtypeName(graph.value(watched.value).type.dtype)));
+    data.set_step(steps_);
+    if (numbers && !data.has_statistics()) {
+      *data.mutable_statistics() = numbers->statistics;
+      data.set_step(numbers->step);
+    }
+    // What no instruction makes is read where a step ends.
+    for (const snapshot::RecordedStatistics& read : watchedStep_.statistics()) {
+      if (data.has_statistics() || read.value() != watched.value.index) continue;
+      *data.mutable_statistics() = read.statistics();
+      data.set_step(watchedStep_.step());
+    }
+    *position.add_watched() = std::move(data);
+  }
 }
 
 void AttachedLoop::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
@@ -263,7 +294,7 @@ void AttachedLoop::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints)
   for (const auto& b : breakpoints) next = std::max(next, b.id() + 1);
   for (auto& b : breakpoints)
     if (b.id() == 0) b.set_id(next++);
-  if (pointed_ != told_.plans) watched_.clear();
+  if (pointed_ != told_.plans) watchAll({});
   pointed_ = told_.plans;
   breakpoints_ = std::move(breakpoints);
 }
@@ -273,10 +304,18 @@ std::vector<snapshot::Breakpoint> AttachedLoop::breakpoints() const {
   return breakpoints_;
 }
 
-void AttachedLoop::watch(std::vector<ValueId> values) {
+void AttachedLoop::watch(const std::vector<ValueId>& values) {
   const std::lock_guard lock(mutex_);
+  if (pointed_ != told_.plans) watchAll({});  // numbers of another plan are of other values
   pointed_ = told_.plans;
-  watched_ = std::move(values);
+  watchAll(values);
+  look();
+}
+
+void AttachedLoop::watchAll(const std::vector<ValueId>& values) {
+  if (values.empty()) watchedStep_.Clear();
+  watched_.watch(values);
+  for (auto& [number, call] : open_) call.watched.watch(values);
 }
 
 Result<std::optional<AttachedLoop::Step>> AttachedLoop::takeStep(bool wait) {

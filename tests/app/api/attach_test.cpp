@@ -10,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include "engine/snapshot/worker.pb.h"
 #include "engine/wire/attach_socket.h"
@@ -303,6 +304,85 @@ TEST(Attach, BreakpointsHoldIt) {
   EXPECT_EQ(place.breakpoint(), 1);
   EXPECT_NE(place.stopped_by().find("breakpoint 1"), std::string::npos) << place.stopped_by();
   EXPECT_EQ(window.ask(run).position().stopped_by(), "end of step");
+  window.leave();
+  EXPECT_EQ(script.end(), 0);
+}
+
+// The script changes them between two steps: a condition is tested where a call first reads the parameter.
+TEST(Attach, AConditionOnAParameterOfTheScriptHoldsIt) {
+  const TemporaryFolder folder;
+  Script script(folder);
+  Window window(script.target());
+  window.look();
+  window.begin();
+  snapshot::Request set, run;
+  auto& condition = *set.mutable_breakpoints()->add_breakpoints();
+  condition.set_predicate("w max > 1");
+  condition.set_enabled(true);
+  ASSERT_EQ(window.ask(set).breakpoints().breakpoints_size(), 1);
+  run.mutable_run_to_break();
+  snapshot::Position place;
+  for (int step = 0; step < 2000 && place.breakpoint() == 0; ++step) {  // as the window runs
+    place = window.ask(run).position();
+    if (place.breakpoint() == 0) window.finish();
+  }
+  ASSERT_EQ(place.breakpoint(), 1) << place.ShortDebugString();
+  EXPECT_NE(place.stopped_by().find("w max > 1"), std::string::npos) << place.stopped_by();
+  const auto w = window.value("w");
+  EXPECT_GT(*std::ranges::max_element(w), 1);
+  EXPECT_LT(*std::ranges::max_element(w), 1.5F) << "the first step for which it holds";
+  // Of a value that no plan has it is said that it stops nowhere.
+  set.mutable_breakpoints()->mutable_breakpoints(0)->set_predicate("nobody max > 1");
+  window.send(set);
+  const auto answers = window.answers();
+  EXPECT_TRUE(std::ranges::any_of(answers, [](const auto& answer) {
+    return answer.alert().code() == "breakpoint_without_value" &&
+           answer.alert().message().find("nobody") != std::string::npos;
+  }));
+  window.leave();
+  EXPECT_EQ(script.end(), 0);
+}
+
+TEST(Attach, WatchedValuesAreReadWhileTheScriptRuns) {
+  const TemporaryFolder folder;
+  Script script(folder);
+  Window window(script.target());
+  window.look();
+  window.begin();
+  const auto idOf = [&](const std::string& name) {
+    snapshot::Request fetch;
+    fetch.mutable_fetch()->set_name(name);
+    return window.ask(fetch).tensor().value();
+  };
+  snapshot::Request watch;
+  for (const char* name : {"prediction", "w"}) watch.mutable_watch()->add_values(idOf(name));
+  ASSERT_TRUE(window.ask(watch).has_position());
+  window.step(1);  // the memory of the prediction is soon another value's
+  const auto prediction = window.value("prediction"), w = window.value("w");
+  const auto record = window.finish();
+  ASSERT_EQ(record.statistics_size(), 2) << record.ShortDebugString();
+  EXPECT_EQ(record.statistics(0).name(), "prediction");
+  EXPECT_FLOAT_EQ(static_cast<float>(record.statistics(0).statistics().max()), *std::ranges::max_element(prediction));
+  EXPECT_EQ(record.statistics(1).name(), "w");
+  EXPECT_FLOAT_EQ(static_cast<float>(record.statistics(1).statistics().max()), *std::ranges::max_element(w));
+  // Nothing holds it now, and every step has them, the position behind the last one too.
+  std::int64_t last = -1;
+  std::set<double> seen;
+  for (const auto& answer : window.train(5)) {
+    if (!answer.has_step()) continue;
+    last = answer.step().step();
+    ASSERT_EQ(answer.step().statistics_size(), 2);
+    seen.insert(answer.step().statistics(1).statistics().max());
+  }
+  EXPECT_GE(seen.size(), 4u) << "the script updates w";
+  snapshot::Request state;
+  state.mutable_state();
+  const auto position = window.ask(state).state().position();
+  ASSERT_EQ(position.watched_size(), 2) << position.ShortDebugString();
+  for (const auto& watched : position.watched()) {
+    EXPECT_TRUE(watched.has_statistics());
+    EXPECT_GE(watched.step(), last);
+  }
   window.leave();
   EXPECT_EQ(script.end(), 0);
 }
