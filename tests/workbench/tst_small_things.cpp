@@ -3,6 +3,7 @@
 // that are made of the options' metadata.
 #include <QAbstractItemView>
 #include <QComboBox>
+#include <QCompleter>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -401,7 +402,7 @@ class SmallThingsTest : public QObject {
     QVERIFY(table);
     const auto select = [&] {
       for (int row = 0; row < table->model()->rowCount(); ++row) {
-        if (!table->model()->index(row, 1).data().toString().contains(QStringLiteral("before 6"))) continue;
+        if (!table->model()->index(row, 2).data().toString().contains(QStringLiteral("before 6"))) continue;
         table->selectRow(row);
         return true;
       }
@@ -418,6 +419,90 @@ class SmallThingsTest : public QObject {
     QVERIFY(w.loop().wait([&] { return enabled() == true; }));
     QTest::keyClick(table, Qt::Key_Delete);
     QVERIFY(w.loop().wait([&] { return !enabled().has_value(); }));
+  }
+
+  // A run that a condition stopped shows the value that it was about, whichever output of its instruction that is.
+  void aConditionThatStoppedShowsItsValue() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"optimizer", "adam"}}), w);
+    snapshot::Breakpoint condition;
+    condition.set_enabled(true);
+    for (const char* name : {"head.weight.next", "head.weight"}) {
+      condition.set_predicate(std::string(name) + " max > -1000");
+      w.loop().act([&] {
+        w->session().setBreakpoints({condition});
+        w->session().run(false);
+      });
+      QVERIFY(w.loop().wait([&] { return w->store().position().breakpoint() != 0; }) && w.settled());
+      const auto* made = w->store().plan()->instruction(w.instruction() - 1);
+      QVERIFY(made && made->outputs_size() > 1);
+      const int shown = w->selection().selection().value;
+      QCOMPARE(w->store().graph()->value(shown)->name(), std::string("head.weight.next"));
+      QVERIFY(shown != made->outputs(0).value());
+      const auto lists = w.view(QStringLiteral("tensors"))->findChildren<QComboBox*>();
+      QVERIFY(std::ranges::any_of(
+          lists, [](const auto* list) { return list->currentText().endsWith(QStringLiteral("head.weight.next")); }));
+      w.picture(QStringLiteral("condition-stopped"));
+      QVERIFY_DONE(w.act("step_whole"), w);
+    }
+  }
+
+  // What the worker refuses stays in its field, with the reason below it, until something is taken; the list has the numbers
+  // that messages use, and what can be typed is offered.
+  void aRefusedConditionStaysToBeMended() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    View* view = w.view(QStringLiteral("breakpoints"));
+    auto* kind = view->findChild<QComboBox*>(QStringLiteral("breakpoint_kind"));
+    auto* text = view->findChild<QLineEdit*>(QStringLiteral("breakpoint_text"));
+    const auto* problem = view->findChild<QLabel*>(QStringLiteral("breakpoint_problem"));
+    const auto enter = [&](const QString& condition) {
+      w.loop().act([&] {
+        kind->setCurrentIndex(1);
+        text->setText(condition);
+        emit text->returnPressed();
+      });
+      return w.settled();
+    };
+    const std::size_t before = w->store().breakpoints().size();
+    for (const char* wrong : {"max(abs(head.weight)) > 0.5", "head.weight foo > 0.5", "head.weight max > much"}) {
+      QVERIFY(enter(QLatin1String(wrong)));
+      QVERIFY(w.loop().wait([&] { return problem->isVisible(); }));
+      QCOMPARE(text->text(), QLatin1String(wrong));
+      QVERIFY2(problem->text().contains(QStringLiteral("expected")), qPrintable(problem->text()));
+      QCOMPARE(w->store().breakpoints().size(), before);
+    }
+    w.picture(QStringLiteral("condition-refused"));
+    QVERIFY(enter(QStringLiteral("head.weight max > 5")));
+    QVERIFY(w.loop().wait([&] { return w->store().breakpoints().size() == before + 1; }) && w.settled());
+    QVERIFY(!problem->isVisible() && text->text().isEmpty());
+    const int number = w->store().breakpoints().back().id();
+    const QStringList cells = cellsOf(*view);
+    const qsizetype row = cells.indexOf(QStringLiteral("when head.weight max > 5"));
+    QVERIFY2(row >= 2 && cells[row - 2] == QString::number(number), qPrintable(cells.join('|')));
+
+    // The next word, and every field that is offered is one that the worker takes.
+    const auto offered = [&](const QString& typed) {
+      w.loop().act([&] {
+        text->clear();
+        text->setFocus();
+        QTest::keyClicks(text, typed);
+      });
+      const auto* words = text->completer()->completionModel();
+      QStringList all;
+      for (int i = 0; i < words->rowCount(); ++i) all << words->index(i, 0).data().toString();
+      w.loop().act([&] { text->completer()->popup()->hide(); });
+      return all;
+    };
+    QVERIFY(offered(QStringLiteral("head.w")).contains(QStringLiteral("head.weight ")));
+    const QStringList fields = offered(QStringLiteral("head.weight "));
+    QVERIFY2(fields.size() == 9, qPrintable(fields.join('|')));
+    QCOMPARE(offered(QStringLiteral("head.weight max >")),
+             QStringList({QStringLiteral("head.weight max > "), QStringLiteral("head.weight max >= ")}));
+    w.loop().act([&] { text->clear(); });
+    for (const QString& field : fields) QVERIFY(enter(field + QStringLiteral("> 1e30")));
+    QVERIFY2(w.loop().wait([&] { return w->store().breakpoints().size() == before + 10; }) && !problem->isVisible(),
+             qPrintable(problem->text()));
   }
 };
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All breakpoints: on an instruction, a node, an operator, a phase, NaN, new infinities, or a condition on a tensor.
+// All breakpoints: on an instruction, a node, an operator, a phase, NaN, new infinities, or a condition on a tensor. What is
+// refused stays in its field, with the reason below it.
 #pragma once
 
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
+#include <QStringListModel>
 
 #include "views/common/table_panel.h"
 
@@ -23,9 +26,15 @@ class BreakpointsView : public TablePanel {
 
  private:
   void add();
+  void refuse(const QString& why);  // empty: nothing is wrong
+  void showRefused();
+  void offer();  // what can follow what was typed
+  QStringList offers(const QString& typed) const;
 
   QComboBox* kind_;
   QLineEdit* text_;
+  QLabel* problem_;
+  QStringListModel offers_;
 };
 
 }  // namespace stepscope

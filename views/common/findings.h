@@ -9,6 +9,7 @@
 #include <QStringList>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
@@ -46,6 +47,20 @@ struct EditAnswer {
   int value = -1;
   std::vector<qint64> index;
   QString problem;  // why it was refused, hostile text; empty: it was made
+};
+
+// A value whose contents were set by hand in this session, and still stand: an edit that was taken back is none.
+struct EditedValue {
+  int value = -1;
+  std::int64_t step = 0;
+  int instruction = -1;  // before which; -1: before the step began
+  bool operator==(const EditedValue&) const = default;
+};
+
+// A breakpoint that the worker did not take.
+struct RefusedBreakpoint {
+  snapshot::Breakpoint breakpoint;
+  QString problem;  // hostile text
 };
 
 struct SourceText {
@@ -91,6 +106,9 @@ class Findings : public QObject {
   // What the proof says, as text, with the role "ok", "warn" or "muted"; empty without one.
   QString optionProofText(QString* role) const;
   const EditAnswer& edit() const { return edit_; }
+  const std::vector<EditedValue>& edited() const { return edited_; }
+  // Of the last time that breakpoints were set.
+  const std::optional<RefusedBreakpoint>& refusedBreakpoint() const { return refusedBreakpoint_; }
   const SourceText* source(const QString& path) const {  // nullptr until it was asked for
     const auto it = sources_.find(path);
     return it == sources_.end() ? nullptr : &it->second;
@@ -135,6 +153,16 @@ class Findings : public QObject {
     edit_ = std::move(answer);
     emit editAnswered();
   }
+  void setEdited(std::vector<EditedValue> edited) {
+    if (edited == edited_) return;
+    edited_ = std::move(edited);
+    emit editedChanged();
+  }
+  void setRefusedBreakpoint(std::optional<RefusedBreakpoint> refused) {
+    if (!refused && !refusedBreakpoint_) return;
+    refusedBreakpoint_ = std::move(refused);
+    emit refusedBreakpointChanged();
+  }
   void setOptionProof(std::shared_ptr<const snapshot::OptionProof> proof) {
     optionProof_ = std::move(proof);
     emit optionProofChanged();
@@ -163,6 +191,7 @@ class Findings : public QObject {
     capacity_.clear();
     bisect_.clear();
     golden_.clear();
+    setRefusedBreakpoint(std::nullopt);
     emit keptChanged();
     emit rowLossesChanged();
   }
@@ -175,6 +204,8 @@ class Findings : public QObject {
   void precisionChanged();
   void optionProofChanged();
   void editAnswered();
+  void editedChanged();
+  void refusedBreakpointChanged();
   void sourceArrived(const QString& path);
 
  private:
@@ -188,6 +219,8 @@ class Findings : public QObject {
   QString precisionProblem_;
   bool studiesPrecision_ = false;
   EditAnswer edit_;
+  std::vector<EditedValue> edited_;
+  std::optional<RefusedBreakpoint> refusedBreakpoint_;
   std::shared_ptr<const snapshot::OptionProof> optionProof_;
   std::map<QString, SourceText> sources_;
   OptionTrials trials_;

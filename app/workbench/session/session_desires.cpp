@@ -8,6 +8,7 @@
 #include "app/workbench/session/session_answers.h"
 #include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_stepper.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -33,6 +34,7 @@ void SessionDesires::show() {
 
 void SessionDesires::setBreakpoints(const std::vector<snapshot::Breakpoint>& breakpoints) {
   desired_.setBreakpoints(breakpoints);
+  store_.findings().setRefusedBreakpoint(std::nullopt);
   tries_ = 0;
   show();
   sendBreakpoints();
@@ -104,7 +106,8 @@ void SessionDesires::goOnAfterNewer(Then then) {
 
 // A quiet request. One that was cancelled together with something else is sent again; one that the worker refuses is taken
 // back. `asking` says whether one is on its way: the next one waits for its answer.
-void SessionDesires::answered(const Delivery& d, bool* asking, const Then& taken, const Then& back) {
+void SessionDesires::answered(const Delivery& d, bool* asking, const Then& taken,
+                              const std::function<void(const QString&)>& back) {
   if (!d.response->done()) return;
   *asking = false;
   if (!d.response->has_error()) {
@@ -119,9 +122,26 @@ void SessionDesires::answered(const Delivery& d, bool* asking, const Then& taken
     if (!link_.busy() && !run_.on) reconcile();
     return;
   }
-  emit session_.note(format::visible(error.message()));
-  back();
+  const QString why = format::visible(error.message());
+  emit session_.note(why);
+  back(why);
   show();
+}
+
+// Only a condition can be refused: the others are places of the plan that is shown.
+void SessionDesires::refused(const std::vector<snapshot::Breakpoint>& sent, const QString& why) {
+  auto wanted = desired_.breakpoints();
+  std::erase_if(wanted, [this, &sent, &why](const snapshot::Breakpoint& b) {
+    const auto isIn = [&b](const auto& all) {
+      return std::any_of(all.begin(), all.end(), [&b](const snapshot::Breakpoint& one) { return same({one}, {b}); });
+    };
+    if (b.condition_case() != snapshot::Breakpoint::kPredicate || !isIn(sent) || isIn(known_.breakpoints)) return false;
+    store_.findings().setRefusedBreakpoint(RefusedBreakpoint{b, why});
+    return true;
+  });
+  // Nothing says which one it was.
+  if (wanted.size() == desired_.breakpoints().size() && same(wanted, sent)) wanted = known_.breakpoints;
+  desired_.setBreakpoints(std::move(wanted));
 }
 
 void SessionDesires::sendBreakpoints() {
@@ -141,9 +161,7 @@ void SessionDesires::sendBreakpoints() {
                         const auto& all = d.response->breakpoints().breakpoints();
                         known_.breakpoints = {all.begin(), all.end()};
                       },
-                      [this, &sent] {
-                        if (same(desired_.breakpoints(), sent)) desired_.setBreakpoints(known_.breakpoints);
-                      });
+                      [this, &sent](const QString& why) { refused(sent, why); });
                 });
 }
 
@@ -162,7 +180,7 @@ void SessionDesires::sendWatched() {
           parts_.answers.absorb(d);
           known_.watched = values;
         },
-        [this] {
+        [this](const QString&) {
           desired_.setWatched(known_.watched, {store_.graph(), store_.plan()});
         });
   });

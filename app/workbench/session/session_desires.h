@@ -4,6 +4,8 @@
 // the worker refuses is taken back and said. The store shows what is desired.
 #pragma once
 
+#include <functional>
+
 #include "app/workbench/session/desired_state.h"
 #include "app/workbench/session/session_link.h"
 
@@ -60,7 +62,9 @@ class SessionDesires : public SessionPart {
   void show();
   void sendBreakpoints();
   void sendWatched();
-  void answered(const Delivery& delivery, bool* asking, const Then& taken, const Then& back);
+  void answered(const Delivery& delivery, bool* asking, const Then& taken,
+                const std::function<void(const QString& why)>& back);
+  void refused(const std::vector<snapshot::Breakpoint>& sent, const QString& why);
   void sendOptions(Then then);
   void sendPin(Then then);
   std::optional<std::pair<int, bool>> nextPin() const;  // value and whether it is wanted

@@ -11,6 +11,7 @@
 #include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_rewind.h"
 #include "app/workbench/session/session_trainer.h"
+#include "views/common/conditions.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -25,6 +26,23 @@ Selection aboutToRun(const PlanSnapshot& plan, int instruction) {
     if (input.value() < 0 || maker <= latest || maker >= instruction) continue;
     latest = maker;
     s.value = input.value();
+  }
+  return s;
+}
+
+// Where a run stopped by what an instruction made: with the value that stopped it, as far as one is known.
+Selection whatBroke(const SnapshotStore& store, const snapshot::Breakpoint& breakpoint, int made) {
+  Selection s = Selection::ofInstruction(made);
+  const auto* instruction = store.plan() ? store.plan()->instruction(made) : nullptr;
+  if (!instruction || !store.graph()) return s;
+  if (breakpoint.condition_case() == snapshot::Breakpoint::kPredicate) {
+    s.value = conditions::valueMade(breakpoint.predicate(), *instruction, *store.graph());
+    return s;
+  }
+  for (const auto& alert : store.alerts()) {
+    if (alert.step() != store.position().step() || alert.instruction() != made) continue;
+    for (const auto& output : instruction->outputs())
+      if (output.value() == alert.value() && alert.value() >= 0) s.value = alert.value();
   }
   return s;
 }
@@ -65,7 +83,7 @@ void SessionStepper::stopped(std::optional<int> asked) {
     const bool ofValues =
         at != all.end() && p.instruction() > 0 &&
         (at->condition_case() == B::kNan || at->condition_case() == B::kNewInf || at->condition_case() == B::kPredicate);
-    if (ofValues) selection_.select(Selection::ofInstruction(p.instruction() - 1));
+    if (ofValues) selection_.select(whatBroke(store_, *at, p.instruction() - 1));
     emit session_.brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
     if (ofValues) return;
   }
