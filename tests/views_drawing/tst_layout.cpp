@@ -72,6 +72,18 @@ snapshot::Graph wildGraph(unsigned seed) {
   return graph;
 }
 
+snapshot::Graph withLearningRate(snapshot::Graph graph) {
+  int id = 0;
+  for (const auto& value : graph.values()) id = std::max(id, value.id() + 1);
+  snapshot::Value* rate = graph.add_values();
+  rate->set_id(id);
+  rate->set_name("lr");
+  rate->set_role(snapshot::INPUT);
+  for (snapshot::Node& node : *graph.mutable_nodes())
+    if (node.phase() == snapshot::OPTIMIZER) node.add_inputs(id);
+  return graph;
+}
+
 }  // namespace
 
 class LayoutTest : public QObject {
@@ -180,6 +192,42 @@ class LayoutTest : public QObject {
                b = layoutOf(modelOf(generated::step({.blocks = 5})), allGroups(*model));
     QCOMPARE(a->boxes.size(), b->boxes.size());
     for (std::size_t i = 0; i < a->boxes.size(); ++i) QVERIFY(a->boxes[i].at == b->boxes[i].at);
+  }
+
+  // A rebuild begins with the places of the scene before it: the picture does not creep.
+  void theSamePlacesGiveTheSamePicture() {
+    const std::atomic<bool> cancel{false};
+    const auto model = modelOf(withLearningRate(generated::step({.blocks = 5})));
+    auto scene = layoutOf(model, allGroups(*model));
+    const BoxF bounds = scene->bounds;
+    for (int i = 0; i < 5; ++i) {
+      scene = layoutGraph(model, allGroups(*model), seedsOf(*scene), cancel);
+      QVERIFY2(std::abs(scene->bounds.w - bounds.w) < 1 && std::abs(scene->bounds.h - bounds.h) < 1,
+               qPrintable(QStringLiteral("%1: %2 × %3").arg(i).arg(scene->bounds.w).arg(scene->bounds.h)));
+    }
+  }
+
+  // An input that only the optimizer reads stands above the first that does, and widens nothing.
+  void aLearningRateStandsBesideTheOptimizer() {
+    const auto plain = modelOf(generated::step({.blocks = 5})),
+               model = modelOf(withLearningRate(generated::step({.blocks = 5})));
+    const auto before = layoutOf(plain, allGroups(*plain)), scene = layoutOf(model, allGroups(*model));
+    QVERIFY2(scene->bounds.w <= before->bounds.w, qPrintable(QString::number(scene->bounds.w)));
+    QCOMPARE(overlaps(*scene), 0);
+    int seen = 0;
+    for (const SceneBox& box : scene->boxes) {
+      if (box.kind != BoxKind::kInput ||
+          model->value(model->nodes()[static_cast<std::size_t>(box.node)].inputValue)->name() != "lr")
+        continue;
+      ++seen;
+      int first = model->size();
+      for (const int* e = model->outBegin(box.node); e != model->outEnd(box.node); ++e)
+        first = std::min(first, model->edges()[static_cast<std::size_t>(*e)].to);
+      const BoxF& reader = scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(first)])].at;
+      QVERIFY(box.gradient && box.at.bottom() <= reader.y && reader.y - box.at.bottom() < 40);
+      QCOMPARE(box.at.centerX(), reader.centerX());
+    }
+    QCOMPARE(seen, 1);
   }
 
   void equalBlocksAreFoldedAndOpenOneByOne() {

@@ -2,6 +2,7 @@
 // Runs of one project beside each other: a new one from step 0, and what the list and Compare say of their times.
 #include <QLabel>
 #include <QTest>
+#include <cmath>
 
 #include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
@@ -9,6 +10,7 @@
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
 #include "views/compare/compare_view.h"
+#include "views/graph/graph_canvas.h"
 
 using namespace stepscope;
 
@@ -58,6 +60,64 @@ class NewRunTest : public QObject {
     }));
     w.picture(QStringLiteral("runs"));
     QVERIFY_LOOP(w);
+  }
+
+  // What was looked at in the graph stays where it is and as large, whether a person moved there or nobody did.
+  void theGraphStaysOverRebuilds() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"optimizer", "adam"}}), w);
+    auto* canvas = w->findChild<GraphCanvas*>();
+    QVERIFY(canvas && canvas->scene());
+    const auto again = [&](const char* how) {
+      const auto before = canvas->scene();
+      if (how == QLatin1String("restart"))
+        w.loop().act([&] { w->session().restart(); });
+      else if (how == QLatin1String("new_run"))
+        w.act("new_run");
+      else
+        w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("lr"), QLatin1String(how)); });
+      return w.settled() && w.loop().wait([&] { return w->session().built() && canvas->scene() != before; }, 20'000) &&
+             w.settled();
+    };
+    const auto place = [&](const char* op) {
+      const auto& scene = *canvas->scene();
+      for (const SceneBox& box : scene.boxes)
+        if (const auto* node = box.node < 0 ? nullptr : scene.model->node(box.node); node && node->op() == op)
+          return canvas->viewport().toPixel(QRectF(box.at.x, box.at.y, box.at.w, box.at.h));
+      return QRectF();
+    };
+    const double zoom = canvas->zoomPercent();
+    const QRectF gemm = place("Gemm");
+    QVERIFY(!gemm.isEmpty());
+    for (const char* how : {"restart", "new_run", "new_run", "restart"}) {
+      QVERIFY2(again(how), how);
+      QCOMPARE(canvas->zoomPercent(), zoom);
+      QCOMPARE(place("Gemm"), gemm);
+    }
+    w.loop().act([&] { canvas->zoomBy(2); });
+    const double closer = canvas->zoomPercent();
+    const QRectF there = place("Gemm");
+    for (const char* how : {"restart", "new_run"}) {
+      QVERIFY2(again(how), how);
+      QCOMPARE(canvas->zoomPercent(), closer);
+      QVERIFY2((place("Gemm").center() - there.center()).manhattanLength() < 2, how);
+    }
+
+    // What feeds the optimizer alone stands beside it.
+    const auto& scene = *canvas->scene();
+    int inputs = 0;
+    for (const SceneBox& box : scene.boxes) {
+      if (box.kind != BoxKind::kInput || !box.gradient) continue;
+      ++inputs;
+      float nearest = 1e30F;
+      for (const int* e = scene.model->outBegin(box.node); e != scene.model->outEnd(box.node); ++e) {
+        const int reader = scene.model->edges()[static_cast<std::size_t>(*e)].to;
+        const BoxF& at = scene.boxes[static_cast<std::size_t>(scene.boxOfNode[static_cast<std::size_t>(reader)])].at;
+        nearest = std::min(nearest, std::hypot(at.centerX() - box.at.centerX(), at.centerY() - box.at.centerY()));
+      }
+      QVERIFY2(nearest < 200, qPrintable(QString::number(nearest)));
+    }
+    QCOMPARE(inputs, 2);  // the learning rate, and whether this step updates
   }
 
   // A run that was walked through, one at full speed and one that recorded every instruction: the list says which is which,

@@ -37,7 +37,12 @@ class Router {
       edge.kind = EdgeKind::kStash;
       return;
     }
-    const bool drawn = from.lane == Lane::kAside || to.lane == Lane::kWeight || to.lane == Lane::kOptimizer
+    // A learning rate reaches every update: only the way to the box below it is drawn.
+    const bool control = from.kind == BoxKind::kInput && from.gradient;
+    const bool below =
+        std::abs(from.at.centerX() - to.at.centerX()) < 5 && std::abs(from.at.centerY() - to.at.centerY()) < 120;
+    const bool drawn = control ? below && upright(from.at, to.at, false)
+                       : from.lane == Lane::kAside || to.lane == Lane::kWeight || to.lane == Lane::kOptimizer
                            ? sideways(from.at, to.at)
                            : upright(from.at, to.at);
     edge.kind = drawn ? EdgeKind::kFlow : EdgeKind::kLong;

@@ -146,6 +146,12 @@ void GraphCanvas::fitAll() {
   moved();
 }
 
+void GraphCanvas::setCamera(const GraphCamera& camera) {
+  camera_ = camera;
+  camera_.resize(scene_.get(), size());
+  moved();
+}
+
 void GraphCanvas::fitBox(int box) {
   if (!scene_ || box < 0) return;
   camera_.fitBox(*scene_, box);

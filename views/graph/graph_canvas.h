@@ -33,6 +33,8 @@ class GraphCanvas : public QWidget {
   GraphLabels& labels() { return labels_; }
   const Viewport& viewport() const { return camera_.view(); }
   double zoomPercent() const { return camera_.zoomPercent(); }
+  const GraphCamera& camera() const { return camera_; }
+  void setCamera(const GraphCamera& camera);  // of an earlier scene of the same graph
 
   // `group`: model nodes that are selected together with it.
   void setSelected(int modelNode, const std::vector<int>& group = {});

@@ -254,6 +254,17 @@ void GraphModel::findLanes() {
     at(i).anchor = anchor;
     at(i).group = at(anchor).group;
   }
+  // An input that no forward node reads (a learning rate) stands beside the first node that does.
+  for (int i = 0; i < inputs_; ++i) {
+    int first = size();
+    for (const int* e = outBegin(i); e != outEnd(i); ++e) first = std::min(first, edges_[static_cast<std::size_t>(*e)].to);
+    const bool forward = std::any_of(
+        outBegin(i), outEnd(i), [&](int e) { return phase(edges_[static_cast<std::size_t>(e)].to) == snapshot::FORWARD; });
+    if (forward || first == size()) continue;
+    at(i).lane = at(first).lane;
+    at(i).anchor = at(first).anchor;
+    at(i).group = at(first).group;
+  }
 }
 
 void GraphModel::settleGroups() {
@@ -315,7 +326,9 @@ const snapshot::Value* GraphModel::value(int valuePosition) const {
 }
 
 snapshot::Phase GraphModel::phase(int modelNode) const {
-  return modelNode < inputs_ ? snapshot::FORWARD : node(modelNode)->phase();
+  if (modelNode >= inputs_) return node(modelNode)->phase();
+  const Lane lane = nodes_[static_cast<std::size_t>(modelNode)].lane;
+  return isForward(lane) ? snapshot::FORWARD : lane == Lane::kOptimizer ? snapshot::OPTIMIZER : snapshot::BACKWARD;
 }
 
 int GraphModel::group(const std::string& path) const {

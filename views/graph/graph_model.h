@@ -7,7 +7,7 @@
 //
 // Lane: where a node stands. Forward nodes make the left column; gradient and recomputed nodes the right one; weight
 // gradients (nodes that only the optimizer or nobody reads) and optimizer nodes stand next to the main line of the right
-// column; constants and shape-only sources stand next to their consumer.
+// column; constants and shape-only sources stand next to their consumer, and so do inputs that no forward node reads.
 //
 // Anchor: the forward node whose rank a node takes. A gradient node's anchor is its provenance's forward node; where that is
 // unknown, the earliest anchor among its producers, then the latest among its consumers. An optimizer node's anchor is the
@@ -79,8 +79,8 @@ class GraphModel {
   int ofNodeId(int nodeId) const;                         // -1 when there is none
   const snapshot::Node* node(int modelNode) const;        // nullptr for an input
   const snapshot::Value* value(int valuePosition) const;  // nullptr for -1
-  snapshot::Phase phase(int modelNode) const;
-  int group(const std::string& path) const;  // -1 when there is none
+  snapshot::Phase phase(int modelNode) const;             // of an input: that of its lane
+  int group(const std::string& path) const;               // -1 when there is none
 
  private:
   void readNodes();

@@ -154,6 +154,8 @@ QString GraphView::emptyText() const {
 void GraphView::graphChanged() {
   emit emptyChanged();
   if (!store().graph()) {
+    if (!model_.isEmpty() && !looked_ && !chooseOpen_) left_ = {model_, open_, canvas_->camera()};
+    model_.clear();
     worker_.cancel();
     shown_ = nullptr;
     stage_.clear();
@@ -170,12 +172,19 @@ void GraphView::graphChanged() {
     chooseOpen_ = true;
   }
   looked_ = !store().plan() && !store().building();
+  model_ = store().model() ? QString::fromStdString(store().model()->path()) : QString();
+  if (chooseOpen_ && !looked_ && comesBack()) {
+    open_ = left_.open;
+    chooseOpen_ = false;
+  }
   stage_.clear();
   base_.clear();
   diff_ = PhaseDiff();
   strip_->setShown(QString::fromStdString(store().graph()->graph().phase()), {});
   relayout(store().graph(), -1);
 }
+
+bool GraphView::comesBack() const { return !left_.model.isEmpty() && left_.model == model_; }
 
 void GraphView::showStage(const QString& stage, const QString& base) {
   stage_ = stage;
@@ -214,7 +223,7 @@ void GraphView::relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reve
   request.snapshot = drawn();
   if (canvas_->scene()) {
     if (request.snapshot.get() == &canvas_->scene()->model->snapshot()) request.model = canvas_->scene()->model;
-    request.previous = canvas_->scene();
+    if (!chooseOpen_) request.previous = canvas_->scene();  // of another model
   }
   request.open = open_;
   for (const std::string& path : revealed_) request.open.insert(path);
@@ -237,6 +246,10 @@ void GraphView::showScene(const std::shared_ptr<const GraphScene>& scene, const 
   if (other) open_ = open;
   canvas_->setScene(scene, anchor_, anchorGroup_);
   if (other) canvas_->fitAll();
+  if (!looked_ && comesBack()) {
+    if (!left_.camera.fitted()) canvas_->setCamera(left_.camera);
+    if (store().plan()) left_ = {};
+  }
   const auto& groups = scene->model->groups();
   const std::string opened = std::exchange(opened_, {});
   const auto stepped = std::ranges::find(groups, opened, &ModelGroup::path);

@@ -57,6 +57,7 @@ class GraphView : public View {
 
   void buildControls();
   void graphChanged();
+  bool comesBack() const;  // the model that was left
   void showPlace(const QString& stop, const QString& base, int node);
   void relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reveal);
   std::shared_ptr<const GraphSnapshot> drawn();  // what is shown, with or without its casts
@@ -93,6 +94,13 @@ class GraphView : public View {
   QString stage_, base_;  // empty stage: the newest graph
   bool looked_ = false;   // the graph is of a model that is not built
   bool chooseOpen_ = true;
+  struct Left {
+    QString model;  // path; empty: none
+    OpenGroups open;
+    GraphCamera camera;
+  };
+  QString model_;    // of the graph that is shown, by its path
+  Left left_;        // how its picture was when its graph went: a worker that is started again brings it back
   int anchor_ = -1;  // for the next scene
   QString anchorGroup_;
   std::string opened_;  // path of the group whose opening is laid out now

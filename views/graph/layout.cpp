@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::size_t kWidest = 4;  // nodes of one anchor beside each other before they wrap
 
+// Ids of nodes; those of inputs, which are values, below 0.
+int seedKey(const GraphModel& model, int modelNode) {
+  if (const snapshot::Node* node = model.node(modelNode)) return node->id();
+  return -1 - model.value(model.nodes()[static_cast<std::size_t>(modelNode)].inputValue)->id();
+}
+
 class Layouter {
  public:
   Layouter(const std::shared_ptr<const GraphModel>& model, const OpenGroups& open, const NodeSeeds& seeds,
@@ -47,15 +53,23 @@ class Layouter {
   }
 
   // Levels of the nodes of one anchor and lane: a node stands above those it reads.
-  // An optimizer node stands level with the weight gradient it reads, so `number` is that of the stacks before it.
+  // An optimizer node stands level with the weight gradient it reads, so `number` is that of the stacks before it; inputs
+  // stand above what reads them there, so that it stays so.
   int arrange(const std::vector<int>& nodes, std::size_t widest, float nodeWidth, float* width, bool beside = false) {
     *width = 0;
     if (nodes.empty()) return 0;
     stackOf_.resize(state_.level.size(), -1);
     if (!beside) ++stackNumber_;
     std::vector<std::size_t> count;
-    for (const int n : nodes) {
+    std::vector<int> order = nodes;
+    const auto above = [this](int n) { return state_.node(n).inputValue >= 0 && state_.node(n).lane != Lane::kGradient; };
+    std::stable_partition(order.begin(), order.end(), [&above](int n) { return !above(n); });
+    for (const int n : order) {
       int level = 0;
+      for (const int* e = state_.model.outBegin(n); above(n) && e != state_.model.outEnd(n); ++e) {
+        const auto reader = static_cast<std::size_t>(state_.model.edges()[static_cast<std::size_t>(*e)].to);
+        if (stackOf_[reader] == stackNumber_) level = std::max(level, state_.level[reader] + 1);
+      }
       const auto [begin, end] = state_.model.inEdges(n);
       for (int e = begin; e < end; ++e) {
         const int from = state_.model.edges()[static_cast<std::size_t>(e)].from;
@@ -155,9 +169,7 @@ class Layouter {
 
   float seedOf(const LayoutItem& i) const {
     if (seeds_.empty() || i.node < 0) return 0;
-    const snapshot::Node* n = state_.model.node(i.node);
-    if (n == nullptr) return 0;
-    const auto found = seeds_.find(n->id());
+    const auto found = seeds_.find(seedKey(state_.model, i.node));
     return found == seeds_.end() ? 0 : found->second;
   }
 
@@ -268,7 +280,7 @@ NodeSeeds seedsOf(const GraphScene& scene) {
   NodeSeeds seeds;
   seeds.reserve(scene.boxes.size());
   for (const SceneBox& box : scene.boxes) {
-    if (box.kind == BoxKind::kNode && !box.gradient) seeds.emplace(scene.model->node(box.node)->id(), box.at.centerX());
+    if (box.node >= 0 && !box.gradient) seeds.emplace(seedKey(*scene.model, box.node), box.at.centerX());
   }
   return seeds;
 }

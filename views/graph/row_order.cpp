@@ -76,10 +76,11 @@ void orderRows(LayoutState& state, const std::vector<int>& members, const std::v
         const Spot& s = state.spot(members[static_cast<std::size_t>(local)]);
         if (!s.in[column]) continue;
         RowEntry entry{.item = local, .wish = s.x[column], .left = s.left[column], .right = s.right[column]};
-        if (round > 0 && !wish(first, local, &entry.wish, &entry.weight)) wish(second, local, &entry.wish, &entry.weight);
+        const bool pulled =
+            round > 0 && (wish(first, local, &entry.wish, &entry.weight) || wish(second, local, &entry.wish, &entry.weight));
         if (column == 0 && state.isInput(members[static_cast<std::size_t>(local)])) {
           entry.weight *= kInputPull;
-          entry.wish -= 1;  // to the left of what it shares the row with
+          if (pulled) entry.wish -= 1;  // to the left of what it shares the row with
         }
         entries.push_back(entry);
       }

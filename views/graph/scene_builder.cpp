@@ -95,7 +95,10 @@ class SceneBuilder {
           (lane == Lane::kGradient ? centre - span / 2 : left) + static_cast<float>(used[level]++) * (width + kSideGap);
       const float y = bottom - kNodeHeight - static_cast<float>(level) * state_.pitchOf(lane);
       SceneBox box;
-      box.at = {x, y, width, kNodeHeight};
+      const bool input = state_.node(n).inputValue >= 0;
+      const float boxHeight = input ? kInputHeight : kNodeHeight;
+      box.kind = input ? BoxKind::kInput : BoxKind::kNode;
+      box.at = {x, y + (kNodeHeight - boxHeight) / 2, width, boxHeight};
       box.lane = lane;
       box.gradient = true;
       box.node = n;
