@@ -59,6 +59,23 @@ class NewRunTest : public QObject {
              cells.contains(QStringLiteral("memory.inplace on"));  // which is the default
     }));
     w.picture(QStringLiteral("runs"));
+
+    // Nothing is said of a run beside itself but that it is one.
+    w.loop().act([&] {
+      CompareRequest request;
+      request.a = request.b = 2;
+      emit w->wishes().compareRuns(request);
+      w->applyLayout(QStringLiteral("Compare"));
+    });
+    const View* compare = w.view(QStringLiteral("compare"));
+    QVERIFY(w.loop().wait([&] { return w->store().project().runComparison() != nullptr; }) && w.settled());
+    QStringList said;
+    for (const auto* label : compare->findChildren<QLabel*>())
+      if (label->isVisible()) said << label->text();
+    QVERIFY2(!said.filter(QStringLiteral("A and B are the same run, 2")).isEmpty() &&
+                 said.filter(QStringLiteral("equal in every bit")).isEmpty(),
+             qPrintable(said.join('\n')));
+    w.picture(QStringLiteral("compare-one-run"));
     QVERIFY_LOOP(w);
   }
 

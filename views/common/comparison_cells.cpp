@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/comparison_cells.h"
 
+#include <QFileInfo>
 #include <QObject>
 #include <cmath>
 
@@ -97,6 +98,14 @@ QString noneText(const ProjectFacts& facts) {
                    "Tools, "
                    "Compare with another project.")
              : QStringLiteral("No runs to compare.\nBuild a model and train it: every build records a run.");
+}
+
+QString oneRunText(const ProjectFacts& facts) {
+  const auto& compared = facts.runComparison();
+  if (!compared || compared->request.a != compared->request.b) return {};
+  const QString& other = compared->request.otherProject;
+  if (!other.isEmpty() && QFileInfo(other) != QFileInfo(facts.projectPath())) return {};
+  return QStringLiteral("A and B are the same run, %1: choose another one in A or B.").arg(compared->request.a);
 }
 
 QString divergenceText(const Divergence& d) {

@@ -27,6 +27,8 @@ QVariant sortKey(std::optional<double> x);
 // What the views of a comparison say while there is none: how to get one, that it is being read, or why it failed. Empty
 // once there is one.
 QString noneText(const ProjectFacts& facts);
+// That A and B of the comparison are one run, which says nothing; empty where they are two.
+QString oneRunText(const ProjectFacts& facts);
 // "step 3, loss: 2.3026 and 2.3031".
 QString divergenceText(const Divergence& divergence);
 // "rtol 1e−5, atol 1e−8".

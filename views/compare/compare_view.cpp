@@ -134,6 +134,7 @@ QString CompareView::headerText() const {
   if (facts.comparing()) return QStringLiteral("reading …");
   if (!facts.runComparison()) return {};
   const RunComparison& c = *facts.runComparison();
+  if (!comparison::oneRunText(facts).isEmpty()) return QStringLiteral("one run");
   const QString pair = c.both == 0   ? QStringLiteral("no step in both")
                        : c.first     ? QStringLiteral("part at step %1").arg(format::count(c.first->step))
                        : c.both == 1 ? QStringLiteral("1 step agrees")

@@ -28,6 +28,7 @@ QString CompareNumbersPage::headerText() const {
 QString CompareNumbersPage::emptyText() const {
   const auto& result = store().project().runComparison();
   if (!result) return comparison::noneText(store().project());
+  if (const QString same = comparison::oneRunText(store().project()); !same.isEmpty()) return same;
   if (result->outside > 0) return {};
   if (result->both == 0 && result->statistics == 0)
     return QStringLiteral(

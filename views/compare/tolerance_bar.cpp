@@ -86,7 +86,11 @@ void ToleranceBar::showVerdict() {
   const auto& result = context_.store.project().runComparison();
   QString verdict;
   const char* role = "muted";
+  const QString same = comparison::oneRunText(context_.store.project());
   if (!result) {
+  } else if (!same.isEmpty()) {
+    verdict = same;
+    role = "warn";
   } else if (result->both == 0) {
     verdict = QStringLiteral("The runs share no step number: nothing to compare step by step.");
   } else if (result->first) {
@@ -103,7 +107,7 @@ void ToleranceBar::showVerdict() {
             : QStringLiteral("All %1 steps are equal in every bit of what was recorded.").arg(format::count(result->both));
     role = "ok";
   }
-  if (result && !result->unmeasured.isEmpty()) verdict += QStringLiteral("\n%1.").arg(result->unmeasured);
+  if (result && same.isEmpty() && !result->unmeasured.isEmpty()) verdict += QStringLiteral("\n%1.").arg(result->unmeasured);
   verdict_->setText(verdict);
   verdict_->setProperty("role", role);
   verdict_->style()->unpolish(verdict_);  // takes the new role
