@@ -3,11 +3,34 @@
 
 #include <QCommandLineParser>
 #include <cstdio>
+#include <string_view>
 
 #include "app/version.h"
 #include "app/workbench/manual_pages.h"
+#include "app/workbench/view_list.h"
 
 namespace stepscope {
+namespace {
+
+constexpr std::string_view kStartPage = "start";  // stands in place of the views
+
+// The id of a view that is named by it or by its title, in any case; empty: there is none.
+QString viewNamed(const QString& name) {
+  for (const ViewEntry& view : viewList())
+    for (const char* known : {view.id, view.title})
+      if (view.id != kStartPage && name.compare(QString::fromUtf8(known), Qt::CaseInsensitive) == 0)
+        return QString::fromLatin1(view.id);
+  return {};
+}
+
+QStringList viewNames() {
+  QStringList names;
+  for (const ViewEntry& view : viewList())
+    if (view.id != kStartPage) names << QString::fromLatin1(view.id);
+  return names;
+}
+
+}  // namespace
 
 std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) {
   QCommandLineParser parser;
@@ -56,8 +79,18 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
     return wrong(QStringLiteral("option 'theme': %1; expected light or dark").arg(out->theme));
   }
   out->screenshot = parser.value(QStringLiteral("screenshot"));
-  out->show = parser.values(QStringLiteral("show"));
-  out->size = parser.value(QStringLiteral("size"));
+  for (const QString& wanted : parser.values(QStringLiteral("show"))) {
+    const QString id = viewNamed(wanted);
+    if (id.isEmpty())
+      return wrong(
+          QStringLiteral("option 'show': %1; expected one of %2").arg(wanted, viewNames().join(QStringLiteral(", "))));
+    out->show << id;
+  }
+  if (const QString size = parser.value(QStringLiteral("size")); !size.isEmpty()) {
+    const QStringList sides = size.toLower().split('x');
+    out->size = sides.size() == 2 ? QSize(sides[0].toInt(), sides[1].toInt()) : QSize();
+    if (out->size.isEmpty()) return wrong(QStringLiteral("option 'size': %1; expected such as 1280x800").arg(size));
+  }
   const auto number = [&](const char* name, auto* target) -> std::optional<int> {
     if (!parser.isSet(QLatin1String(name))) return std::nullopt;
     bool ok = false;

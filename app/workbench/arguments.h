@@ -2,6 +2,7 @@
 // The command line of stepscope-workbench.
 #pragma once
 
+#include <QSize>
 #include <QString>
 #include <QStringList>
 #include <optional>
@@ -17,8 +18,8 @@ struct Arguments {
   QString layout;          // empty: as it was left
   QString theme;           // "light", "dark", empty: as it was left or the system's
   QString screenshot;      // PNG to write before leaving; implies a window that remembers nothing
-  QStringList show;        // views to bring to the front
-  QString size;            // "1280x800"
+  QStringList show;        // ids of views to bring to the front
+  QSize size;              // of the window; empty: as it was left
   std::int64_t steps = 0;  // training steps to run first
   int runTo = -1;          // instruction to stop before, after those steps
   int selectInstruction = -1;

@@ -68,10 +68,16 @@ int run(int argc, char** argv) {
   applyTheme(app, theme == u"dark" ? Theme::kDark : theme == u"light" ? Theme::kLight : systemTheme());
 
   MainWindow window(remember);
-  if (const QStringList size = arguments.size.split('x'); size.size() == 2 && size[0].toInt() > 0 && size[1].toInt() > 0) {
-    window.resize(size[0].toInt(), size[1].toInt());
+  if (!arguments.size.isEmpty()) window.resize(arguments.size);
+  if (!arguments.layout.isEmpty()) {
+    const QStringList known = window.layoutNames();
+    if (!known.contains(arguments.layout, Qt::CaseInsensitive)) {
+      std::fprintf(stderr, "error: option 'layout': %s; expected one of %s\n", qPrintable(arguments.layout),
+                   qPrintable(known.join(QStringLiteral(", "))));
+      return 2;
+    }
+    window.applyLayout(arguments.layout);
   }
-  if (!arguments.layout.isEmpty()) window.applyLayout(arguments.layout);
   window.show();
   EndSignals ends(endSoon);
   if (remember) {  // pictures take the time that they take

@@ -84,7 +84,7 @@ QList<QCommandLineOption> windowOptions() {
       {"theme", "light or dark", "theme"},
       {"screenshot", "open, wait until nothing runs, write a picture of the window, leave", "file.png"},
       {"size", "size of the window, such as 1280x800", "size"},
-      {"show", "bring a view to the front; may be repeated", "view"},
+      {"show", "bring a view to the front, by its title or name; may be repeated", "view"},
       {"steps", "run this many training steps first", "n"},
       {"run-to", "then stop before this instruction of the next step", "n"},
       {"select", "select this instruction", "n"},

@@ -16,11 +16,16 @@ class Script : public QObject {
   Q_OBJECT
 
  public:
-  // Gives up after two minutes with exit code 1. Without a screenshot it ends quietly when the last step is done.
+  // Gives up after two minutes with exit code 1, and at once where the file does not open or build, or has no instruction of
+  // the number that was asked for: then without a picture, with the error on stderr. Without a screenshot it only says so,
+  // and ends quietly when the last step is done.
   Script(MainWindow& window, const Arguments& arguments, QObject* parent = nullptr);
 
  private:
   void tick();
+  bool opened() const;     // what the command line names is shown, and built where it is to be run
+  QString beyond() const;  // an instruction that the plan does not have, in words; empty: none
+  void fail(const QString& why);
 
   MainWindow& window_;
   Arguments arguments_;
@@ -28,6 +33,7 @@ class Script : public QObject {
   QElapsedTimer since_;
   int stage_ = 0;
   int quiet_ = 0;
+  QString problem_;  // the newest that was told
 };
 
 }  // namespace stepscope

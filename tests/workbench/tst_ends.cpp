@@ -121,6 +121,42 @@ class EndsTest : public QObject {
     QCOMPARE(program.scratch(), QStringList());
   }
 
+  // A script that draws pictures learns what was wrong: on stderr and by the exit code.
+  void theCommandLineTellsWhatItDoesNotTake_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<int>("code");
+    QTest::addColumn<QString>("told");
+    const QString digits = QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx");
+    const auto row = [](const char* name, const QStringList& arguments, int code, const char* told) {
+      QTest::newRow(name) << arguments << code << QString::fromLatin1(told);
+    };
+    row("show", {digits, "--show", "nonsense"}, 2, "error: option 'show': nonsense; expected one of alerts");
+    row("layout", {digits, "--layout", "Bogus"}, 2, "error: option 'layout': Bogus; expected one of Explore, Step");
+    row("size", {digits, "--size", "large"}, 2, "error: option 'size': large; expected such as 1280x800");
+    row("no file", {"/nowhere/model.onnx"}, 1, "'/nowhere/model.onnx'");
+    row("no project", {"/nowhere/p.stepscope"}, 1, "/nowhere/p.stepscope");
+    row("set", {digits, "--set", "lrr=1"}, 1, "lrr");
+    row("run-to", {digits, "--run-to", "9999"}, 1, "error: option 'run-to': 9999; expected a number from 0 to ");
+    row("select", {digits, "--run-to", "2", "--select", "9999"}, 1,
+        "error: option 'select': 9999; expected a number from 0");
+    row("right", {digits, "--run-to", "3", "--show", "TENSOR", "--show", "sql", "--layout", "step"}, 0, "");
+  }
+  void theCommandLineTellsWhatItDoesNotTake() {
+    QFETCH(QStringList, arguments);
+    QFETCH(int, code);
+    QFETCH(QString, told);
+    QTemporaryDir folder;
+    const QString picture = folder.filePath(QStringLiteral("picture.png"));
+    Program program;
+    program.start(arguments + QStringList{QStringLiteral("--screenshot"), picture});
+    QVERIFY(program.process().waitForFinished(kMs));
+    const QString said = QString::fromUtf8(program.process().readAllStandardError());
+    QCOMPARE(program.process().exitStatus(), QProcess::NormalExit);
+    QVERIFY2(program.process().exitCode() == code && said.contains(told), qPrintable(said));
+    QCOMPARE(QFileInfo::exists(picture), code == 0);
+    QVERIFY2(code == 0 || said.count(QStringLiteral("error:")) == 1, qPrintable(said));
+  }
+
   // A loop that never turns again does not keep the process.
   void whoDoesNotComeToTheEndIsEnded() {
     const pid_t child = fork();
