@@ -50,7 +50,7 @@ void LabelButton::setCompact(bool compact) {
 }
 
 LabelButton::Parts LabelButton::parts() const {
-  const bool small = compact_ && !value_.isEmpty();
+  const bool small = compact_ && (!value_.isEmpty() || !icon().isNull());
   return {small && !compactIcon_.isNull() ? compactIcon_ : icon(), !text().isEmpty() && (!small || labelStays_),
           !value_.isEmpty() && !(small && labelStays_)};
 }

@@ -19,7 +19,8 @@ class LabelButton : public QAbstractButton {
   void setMenu(QMenu* menu);  // opens on click; not owned. Draws the arrow.
   void setBoxed(bool boxed);
   void setColour(const QColor& colour);  // of icon and text; invalid = the theme's
-  void setCompact(bool compact);         // value only, with the icon of setCompactIcon; with setLabelStays the label only
+  // Value only, with the icon of setCompactIcon; with setLabelStays the label only; without a value the icon only.
+  void setCompact(bool compact);
   void setCompactIcon(const QIcon& icon) { compactIcon_ = icon; }
   void setLabelStays(bool stays) { labelStays_ = stays; }
   QSize sizeHint() const override;

@@ -91,7 +91,7 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   export_ = new LabelButton(QStringLiteral("Export"));
   export_->setIcon(icon(QStringLiteral("export")));
   export_->setBoxed(false);
-  export_->setToolTip(QStringLiteral("Reports and pictures"));
+  export_->setToolTip(QStringLiteral("Export: reports and pictures"));
   layout->addWidget(export_);
 }
 
@@ -197,11 +197,11 @@ int Toolbar::wantedWidth() const {
 void Toolbar::fitTexts() {
   for (QToolButton* b : texts_) b->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   run_->setMinimumWidth(runWidth_);  // whichever of its two names is the longer one: what stands beside it does not move
-  const std::array labels{options_, device_, layout_, breakOn_};
+  const std::array labels{options_, device_, layout_, breakOn_, export_};
   for (LabelButton* b : labels) b->setCompact(false);
   // The device is shown only once it is known to fit: showing lays the window out at once, and would widen it.
-  const bool device = !device_->value().isEmpty();
-  const auto fits = [this, device] {
+  bool device = !device_->value().isEmpty();
+  const auto fits = [this, &device] {
     layout()->invalidate();
     const int more = device && device_->isHidden() ? device_->sizeHint().width() + layout()->spacing() : 0;
     return wantedWidth() + more <= width();
@@ -211,11 +211,13 @@ void Toolbar::fitTexts() {
     if (fits()) break;
     b->setCompact(true);
   }
+  // The status line has the device too: the words of what moves a step stay longer.
+  device_->setVisible(device && fits());
+  device = !device_->isHidden();
   for (auto i = texts_.size() - 1; i >= 0 && !fits(); --i) {
     if (texts_[i] == run_) run_->setMinimumWidth(0);
     texts_[i]->setToolButtonStyle(Qt::ToolButtonIconOnly);
   }
-  device_->setVisible(device && fits());
 }
 
 void Toolbar::paintEvent(QPaintEvent*) {

@@ -168,6 +168,21 @@ class BarsTest : public QObject {
     for (const char* step : {"tool_step", "tool_step_phase", "tool_step_whole"})
       QVERIFY2(static_cast<QToolButton*>(part(*w, step))->toolButtonStyle() == Qt::ToolButtonTextBesideIcon, step);
     QCOMPARE(w->size(), QSize(1280, 800));
+    for (auto& o : options)
+      if (o.name() == "device") o.set_value("emulated");
+    w->store().setOptions(options);
+    QVERIFY(w.settled());
+    QCOMPARE(device->value(), QStringLiteral("Emulated · bf16"));
+    for (const char* step : {"tool_step", "tool_step_phase", "tool_step_whole", "tool_run_here"})
+      QVERIFY2(static_cast<QToolButton*>(part(*w, step))->toolButtonStyle() == Qt::ToolButtonTextBesideIcon, step);
+    w.picture(QStringLiteral("toolbar-emulated"));
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    w->store().addAlert(alert);
+    QVERIFY(w.settled());
+    QVERIFY(static_cast<QToolButton*>(part(*w, "tool_run_here"))->toolButtonStyle() == Qt::ToolButtonTextBesideIcon);
+    w.picture(QStringLiteral("toolbar-emulated-alert"));
+    QCOMPARE(w->size(), QSize(1280, 800));
     w.loop().act([&] { w->resize(1024, 700); });
     w->store().setOptions(w->store().options());
     QVERIFY(w.settled());
