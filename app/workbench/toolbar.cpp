@@ -143,14 +143,19 @@ void Toolbar::setLayoutName(const QString& name) {
   fitTexts();
 }
 
-void Toolbar::setAlerts(int warnings, int errors) {
+void Toolbar::setAlerts(int notes, int warnings, int errors) {
+  const auto counted = [](int n, const char* what) {
+    return QStringLiteral("%1 %2%3").arg(n).arg(QLatin1String(what), n == 1 ? QString() : QStringLiteral("s"));
+  };
   const int n = warnings + errors;
-  const QColor colour = errors > 0 ? Tokens::current().error : Tokens::current().warn;
-  alerts_->setIcon(icon(QStringLiteral("warning"), colour));
+  const Tokens& t = Tokens::current();
+  const QColor colour = errors > 0 ? t.error : warnings > 0 ? t.warn : t.muted;
+  alerts_->setIcon(icon(n > 0 ? QStringLiteral("warning") : QStringLiteral("info"), colour));
   alerts_->setColour(colour);
-  alerts_->setText(n == 1 ? QStringLiteral("1 alert") : QStringLiteral("%1 alerts").arg(n));
-  alerts_->setToolTip(QStringLiteral("%1 errors, %2 warnings; click selects the next").arg(errors).arg(warnings));
-  alerts_->setVisible(n > 0);
+  alerts_->setText(n > 0 ? counted(n, "alert") : counted(notes, "note"));
+  alerts_->setToolTip(QStringLiteral("%1, %2, %3; click selects the next")
+                          .arg(counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note")));
+  alerts_->setVisible(n + notes > 0);
   alerts_->updateGeometry();
   fitTexts();
 }

@@ -26,7 +26,8 @@ class Toolbar : public QWidget {
   void setDevice(const QString& deviceAndPrecision);  // empty: no model
   void setBreakOn(const QString& what);
   void setLayoutName(const QString& name);
-  void setAlerts(int warnings, int errors);
+  // Notes, such as values that were set by hand, are counted where nothing is wrong.
+  void setAlerts(int notes, int warnings, int errors);
   // The button offers to run, or to pause. What follows one after the other in one turn of the loop is one work; a single
   // step is over before a button could be read, so that work which may be short is shown a little later than a build, which
   // it offers to cancel.

@@ -54,12 +54,13 @@ void ToolbarFacts::updateOptions() {
 }
 
 void ToolbarFacts::updateAlerts() {
-  int warnings = 0, errors = 0;
+  int notes = 0, warnings = 0, errors = 0;
   for (const auto& alert : store_.alerts()) {
     warnings += alert.severity() == snapshot::Alert::WARNING;
     errors += alert.severity() == snapshot::Alert::ERROR;
+    notes += alert.severity() == snapshot::Alert::INFO;
   }
-  toolbar_.setAlerts(warnings, errors);
+  toolbar_.setAlerts(notes, warnings, errors);
 }
 
 void ToolbarFacts::setBreakOn(bool nan, bool inf) {

@@ -23,10 +23,12 @@
 #include "app/workbench/panel_group.h"
 #include "app/workbench/panel_tabs.h"
 #include "tests/support/qt_classes.h"
+#include "tests/workbench/graph_values.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/running.h"
 #include "views/common/tokens.h"
 #include "views/drawing/plot_style.h"
+#include "views/tensors/value_facts.h"
 
 using namespace stepscope;
 
@@ -76,6 +78,53 @@ class MannersTest : public QObject {
     QVERIFY2(w.loop().wait([&] { return recent->height() > 4 * recent->sizeHintForRow(0); }),
              qPrintable(QString::number(recent->height())));
     QCOMPARE(w->size(), QSize(1280, 800));
+  }
+
+  // A value that was set by hand says so at its tensor until a step has computed it anew, and where nothing is wrong the
+  // notes are counted.
+  void anEditIsMarkedAtItsTensor() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const int weight = valueOf(w, [](const auto& v) { return v.name() == "head.weight"; });
+    QVERIFY(w.select(Selection::ofValue(weight)));
+    const auto* facts = w.view(QStringLiteral("tensors"))->findChild<ValueFacts*>();
+    const auto says = [&](const char* text) {
+      return w.loop().wait([&] { return facts->toPlainText().contains(QLatin1String(text)); }, 5'000);
+    };
+    auto* alerts = [&]() -> QAbstractButton* {
+      for (auto* button : w->findChildren<QAbstractButton*>())
+        if (button->accessibleName() == u"Alerts") return button;
+      return nullptr;
+    }();
+    QVERIFY(alerts && says("of step 0") && !facts->toPlainText().contains(QStringLiteral("edited")));
+    w.loop().act([&] { emit w->wishes().editElement(weight, {0, 0}, 2.5, 0); });
+    QVERIFY(w.settled());
+    QVERIFY2(says("of step 0, edited by hand"), qPrintable(facts->toPlainText()));
+    w.picture(QStringLiteral("edited-between"));
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.select(Selection::ofValue(weight)));
+    QVERIFY(says("edited by hand"));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(says("of step 1"), qPrintable(facts->toPlainText()));
+    QVERIFY2(!facts->toPlainText().contains(QStringLiteral("edited")), qPrintable(facts->toPlainText()));
+    QVERIFY2(w.loop().wait([&] { return alerts->isVisible(); }, 5'000) && alerts->text() == u"1 note",
+             qPrintable(QStringLiteral("%1 %2").arg(w->store().alerts().size()).arg(alerts->text())));
+    w.picture(QStringLiteral("edited-after"));
+    w.loop().act([&] { w->session().rewind(1); });
+    QVERIFY(w.settled() && w.loop().wait([&] { return w->store().position().step() == 1; }));
+    QVERIFY(w.loop().wait([&] { return !alerts->isVisible(); }, 5'000));  // the step is taken back
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.loop().wait([&] { return alerts->isVisible(); }, 5'000));  // how it begins is not
+    // In a step, and taken back.
+    QVERIFY_DONE(w.act("step"), w);
+    const int made = w->store().plan()->instruction(0)->outputs(0).value();
+    QVERIFY(w.select(Selection::ofValue(made)));
+    w.loop().act([&] { emit w->wishes().editElement(made, {0, 0, 0, 0}, 7, 0); });
+    QVERIFY(w.settled());
+    QVERIFY2(says("of step 2, edited by hand"), qPrintable(facts->toPlainText()));
+    QVERIFY_DONE(w.act("undo"), w);
+    QVERIFY(w.loop().wait([&] { return !facts->toPlainText().contains(QStringLiteral("edited")); }, 5'000));
   }
 
   void theStartPageSaysWhatWillStandThere() {

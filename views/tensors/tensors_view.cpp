@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/findings.h"
 #include "views/common/icons.h"
 #include "views/common/names.h"
 #include "views/common/running.h"
@@ -138,6 +139,7 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
   connect(&Running::of(store()), &Running::changed, this, facts);
   connect(&store(), &SnapshotStore::pinnedChanged, this, facts);
   connect(&store(), &SnapshotStore::watchedChanged, this, facts);
+  connect(&store().findings(), &Findings::editedChanged, this, facts);
   followSelection();
 }
 

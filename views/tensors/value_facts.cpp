@@ -5,6 +5,7 @@
 
 #include "views/common/bits.h"
 #include "views/common/branches.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/running.h"
@@ -12,6 +13,19 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+
+// Whether these numbers are a person's: set in the step that they are of, or since.
+bool isEdited(const SnapshotStore& store, const snapshot::TensorData& tensor) {
+  const auto& p = store.position();
+  const auto& all = store.findings().edited();
+  return std::any_of(all.begin(), all.end(), [&](const EditedValue& e) {
+    const bool stands = e.step == p.step() && (e.instruction < 0 || p.in_step());
+    return e.value == tensor.value() && (stands || (e.instruction >= 0 && e.step == tensor.step()));
+  });
+}
+
+}  // namespace
 
 ValueFacts::ValueFacts(const SnapshotStore& store, QWidget* parent) : Details(parent), store_(store) {
   setFitContents(true);
@@ -56,9 +70,11 @@ void ValueFacts::showValue(int value) {
     notice(text);
   }
   title(names::value(*graph, value));
+  const bool byHand = tensor && tensor->unavailable().empty() && isEdited(store_, *tensor);
   if (tensor && tensor->unavailable().empty() && tensor->step() >= 0)
     row(QStringLiteral("Values"),
         Details::text(QStringLiteral("of step %1").arg(format::count(tensor->step()))) +
+            (byHand ? Details::coloured(QStringLiteral(", edited by hand"), t.warn) : QString()) +
             (!running && tensor->step() == store_.presentStep() ? QString()
                                                                 : Details::quiet(QStringLiteral("  not the present one"))));
   row(QStringLiteral("Shape, type"), Details::text(names::shapeAndType(*v)));
@@ -102,6 +118,7 @@ void ValueFacts::showValue(int value) {
   const auto has = [value](const std::vector<int>& list) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
+  if (byHand) tags += Details::tag(QStringLiteral("edited"), t.warn);
   if (has(store_.pinned())) tags += Details::tag(QStringLiteral("pinned"), t.muted);
   if (has(store_.watched())) tags += Details::tag(QStringLiteral("watched"), t.muted);
   if (!tags.isEmpty()) paragraph(tags);

@@ -71,6 +71,7 @@ void SessionEdits::edit(snapshot::Request request, std::optional<double> before,
       std::move(request), QStringLiteral("editing"),
       [this, done, then = std::move(then)] {
         edits_.push_back(done);
+        tell();
         if (then) then();
       },
       {}, std::move(refused));
@@ -89,6 +90,29 @@ void SessionEdits::moveEdits(const GraphPtr& before) {
     if (same != values.end()) e.request.mutable_edit()->set_value(same->id());
     e.instruction = std::min(e.instruction, p.instruction());
   }
+  tell();
+}
+
+std::vector<const SessionEdits::Edit*> SessionEdits::standing() const {
+  std::vector<const Edit*> standing;
+  for (const Edit& e : edits_) {
+    if (!standing.empty() && takesBack(e, *standing.back()))
+      standing.pop_back();
+    else
+      standing.push_back(&e);
+  }
+  return standing;
+}
+
+void SessionEdits::tell() {
+  std::vector<EditedValue> edited;
+  for (const Edit* e : standing()) edited.push_back({e->request.edit().value(), e->step, e->instruction});
+  store_.findings().setEdited(std::move(edited));
+}
+
+void SessionEdits::leave() {
+  edits_.clear();
+  tell();
 }
 
 void SessionEdits::tellOfHand(std::int64_t step) {
@@ -97,15 +121,8 @@ void SessionEdits::tellOfHand(std::int64_t step) {
   alert.set_step(step);
   alert.set_node(-1);
   alert.set_value(-1);
-  std::vector<const Edit*> standing;
-  for (const Edit& e : edits_) {
-    if (e.step != step) continue;
-    if (!standing.empty() && takesBack(e, *standing.back()))
-      standing.pop_back();
-    else
-      standing.push_back(&e);
-  }
-  for (const Edit* e : standing) {
+  for (const Edit* e : standing()) {
+    if (e->step != step) continue;
     const auto& edit = e->request.edit();
     const auto* value = store_.graph() ? store_.graph()->value(edit.value()) : nullptr;
     alert.set_code("edited");
@@ -113,6 +130,7 @@ void SessionEdits::tellOfHand(std::int64_t step) {
     alert.set_node(value ? store_.graph()->producer(edit.value()) : -1);
     alert.set_instruction(e->instruction);
     alert.set_message(fmt::format("{} by hand: {}", value ? '\'' + value->name() + '\'' : "a value", editText(edit)));
+    store_.addAlert(alert);
     emit session_.alertRaised(alert);
   }
   const Stops stops = parts_.stepper.takeStops();
@@ -130,10 +148,12 @@ void SessionEdits::tellOfHand(std::int64_t step) {
 
 void SessionEdits::takenBack(const snapshot::Position& p) {
   std::erase_if(edits_, [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
+  tell();
 }
 
 void SessionEdits::stepAbandoned(std::int64_t step) {
   std::erase_if(edits_, [step](const Edit& e) { return e.step >= step && e.instruction >= 0; });
+  tell();
 }
 
 std::vector<SessionEdits::Edit> SessionEdits::ofStep(std::int64_t step) const {
@@ -142,10 +162,14 @@ std::vector<SessionEdits::Edit> SessionEdits::ofStep(std::int64_t step) const {
   return edits;
 }
 
-void SessionEdits::takeOver(const std::vector<Edit>& edits) { edits_.insert(edits_.end(), edits.begin(), edits.end()); }
+void SessionEdits::takeOver(const std::vector<Edit>& edits) {
+  edits_.insert(edits_.end(), edits.begin(), edits.end());
+  tell();
+}
 
 void SessionEdits::rewound(std::int64_t step) {
   std::erase_if(edits_, [step](const Edit& e) { return e.step > step || (e.step == step && e.instruction >= 0); });
+  tell();
 }
 
 void SessionEdits::loadTensor(int value, const QString& path) {

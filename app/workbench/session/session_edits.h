@@ -45,13 +45,15 @@ class SessionEdits : public SessionPart {
   void takenBack(const snapshot::Position& position);  // within the step
   void stepAbandoned(std::int64_t step);
   void rewound(std::int64_t step);
-  void leave() { edits_.clear(); }
+  void leave();
 
  private:
   // And remembers it, for a worker that has to come back. `before`: of an element.
   void edit(snapshot::Request request, std::optional<double> before = {}, Then then = {}, SessionLink::Refused refused = {});
   void copied(int value, const QString& path, const QString& copy, const QString& why);
   static bool takesBack(const Edit& later, const Edit& earlier);  // an element is again what it was
+  std::vector<const Edit*> standing() const;                      // without those that were taken back
+  void tell();                                                    // the views, which values they are
 
   std::vector<Edit> edits_;
   ScratchFolder scratch_;  // copies of the files that edits came from
