@@ -2,9 +2,12 @@
 #include "app/workbench/recent_files.h"
 
 #include <QCryptographicHash>
+#include <QDir>
 #include <QFileInfo>
 #include <QSettings>
+#include <QStandardPaths>
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -23,7 +26,26 @@ QString setUpKey(const QString& model) {
          QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex());
 }
 
+// Windows that record one model beside each other count: NAME.stepscope, NAME-2.stepscope …
+bool isOf(const QString& recording, const QString& name) {
+  const QString base = QFileInfo(recording).completeBaseName();
+  bool number = false;
+  if (base.startsWith(name + '-')) (void)base.mid(name.size() + 1).toInt(&number);
+  return base == name || number;
+}
+
 }  // namespace
+
+QString RecentFiles::projectFolder() {
+  return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects");
+}
+
+QString RecentFiles::projectName(const QString& host, const QString& model) {
+  const QString hash =
+      QString::fromLatin1(QCryptographicHash::hash((host + model).toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
+  const QFileInfo file(model);
+  return (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' + hash;
+}
 
 void RecentFiles::note(const QString& path) {
   if (!settings_.remember()) return;
@@ -64,9 +86,21 @@ snapshot::Configure RecentFiles::lastSetUp(const QString& model) {
 void RecentFiles::list() {
   std::vector<FileEntry> files;
   if (settings_.remember()) {
-    for (const QString& path : settings_.read().texts(kRecent).mid(0, kMostRecent)) {
-      if (QFileInfo::exists(path)) files.push_back({path, {}, false});
+    QStringList paths = settings_.read().texts(kRecent).mid(0, kMostRecent);
+    paths.removeIf([](const QString& path) { return !QFileInfo::exists(path); });
+    // A model stands with its newest recording, not beside it; that of a model that is no more stands alone.
+    QStringList recordings;
+    for (const QString& path : paths)
+      if (QFileInfo(path).path() == projectFolder()) recordings << path;
+    std::map<QString, QString> recordingOf;  // by model
+    for (const QString& model : QStringList(paths)) {
+      const QString name = projectName({}, model);
+      const auto first = std::find_if(recordings.begin(), recordings.end(), [&](const QString& r) { return isOf(r, name); });
+      if (first == recordings.end()) continue;
+      recordingOf[model] = *first;
+      paths.removeIf([&](const QString& path) { return recordings.contains(path) && isOf(path, name); });
     }
+    for (const QString& path : paths) files.push_back({path, {}, false, recordingOf[path]});
   }
   for (const Sample& sample : samples()) files.push_back({sample.path, sample.detail, true});
   store_.project().setFiles(std::move(files));

@@ -14,6 +14,11 @@ class RecentFiles {
  public:
   RecentFiles(WindowSettings& settings, SnapshotStore& store) : settings_(settings), store_(store) {}
 
+  // Where the window keeps the projects of models that were given none.
+  static QString projectFolder();
+  // The project of a model in that folder, without the suffix that tells one of several windows.
+  static QString projectName(const QString& host, const QString& model);
+
   // A model, or what was recorded of it; the newest stands first.
   void note(const QString& path);
   void noteSetUp(const QString& model, const snapshot::Configure& configuration);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/recording_wiring.h"
 
-#include <QCryptographicHash>
-#include <QDir>
-#include <QFileInfo>
-#include <QStandardPaths>
 #include <QTimer>
 #include <utility>
 
@@ -122,14 +118,8 @@ void RecordingWiring::builtChanged() {
 
 QString RecordingWiring::pathFor(const QString& model) const {
   if (!projectPath_.isEmpty()) return projectPath_;
-  const QString folder =
-      remember_ ? QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects")
-                : scratch_.path();
-  const QString hash = QString::fromLatin1(
-      QCryptographicHash::hash((session_.client().host().host + model).toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
-  const QFileInfo file(model);
-  return folder + '/' + (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' + hash +
-         QStringLiteral(".stepscope");
+  const QString folder = remember_ ? RecentFiles::projectFolder() : scratch_.path();
+  return folder + '/' + RecentFiles::projectName(session_.client().host().host, model) + QStringLiteral(".stepscope");
 }
 
 // A build that goes on with the state that there is begins a run all the same: of other settings.

@@ -355,7 +355,10 @@ class FilesTest : public QObject {
     QVERIFY(!third.notice().isVisible());
     QApplication::setActiveWindow(&third);
     auto* recent = third.findChild<QListWidget*>(QStringLiteral("start_recent"));
-    QVERIFY(recent && recent->count() > 0 && recent->currentRow() == 0);
+    QVERIFY(recent && recent->currentRow() == 0);
+    QCOMPARE(recent->count(), 1);  // the model, with what the window recorded of it beside it
+    QVERIFY(QFileInfo::exists(third.store().project().files()[0].recording));
+    QVERIFY(third.store().project().files()[0].recording.endsWith(QStringLiteral(".stepscope")));
     QCOMPARE(recent->item(0)->data(Qt::UserRole).toString(), bundledModels()[0].model);
     recent->setFocus();
     QTest::keyClick(recent, Qt::Key_Return);

@@ -80,6 +80,26 @@ class MannersTest : public QObject {
     QCOMPARE(w->size(), QSize(1280, 800));
   }
 
+  // A model stands once; what was recorded of it is opened from its own line.
+  void aRecentModelLeadsToItsRuns() {
+    WindowDriver w({1280, 800});
+    const QString model = QStringLiteral("/nowhere/model.onnx"), runs = QStringLiteral("/nowhere/model-1234.stepscope");
+    w.loop().act([&] { w->store().project().setFiles({{model, {}, false, runs}, {model + '2', {}, false}}); });
+    auto* recent = w->findChild<QListWidget*>(QStringLiteral("start_recent"));
+    QSignalSpy opened(&w->wishes(), &Wishes::openPath);
+    w.picture(QStringLiteral("recent-runs"));
+    const QRect row = recent->visualItemRect(recent->item(0));
+    const auto clicked = [&](const QPoint& at) {
+      w.loop().act([&] { QTest::mouseClick(recent->viewport(), Qt::LeftButton, {}, at); });
+      return opened.isEmpty() ? QString() : opened.takeLast()[0].toString();
+    };
+    QCOMPARE(clicked(row.center()), model);
+    QVERIFY_DONE(w.act("start_page"), w);
+    QCOMPARE(clicked({row.right() - 12, row.center().y()}), runs);
+    QVERIFY_DONE(w.act("start_page"), w);
+    QCOMPARE(clicked({row.right() - 12, recent->visualItemRect(recent->item(1)).center().y()}), model + '2');
+  }
+
   // A value that was set by hand says so at its tensor until a step has computed it anew, and where nothing is wrong the
   // notes are counted.
   void anEditIsMarkedAtItsTensor() {

@@ -17,6 +17,7 @@ struct FileEntry {
   QString path;
   QString detail;  // "3 runs, yesterday" …
   bool sample = false;
+  QString recording = {};  // the project that the window keeps of this model; empty: none is listed with it
 };
 
 struct SqlAnswer {

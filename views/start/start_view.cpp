@@ -6,6 +6,8 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
 #include <QStyledItemDelegate>
@@ -22,7 +24,10 @@
 namespace stepscope {
 namespace {
 
-// A file as two lines: its name, and where it is.
+constexpr int kRecording = Qt::UserRole + 2;  // project of the model
+const QString kRuns = QStringLiteral("Runs");
+
+// A file as two lines: its name, and where it is; at its right end the way to what was recorded of it.
 class FileDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -44,8 +49,15 @@ class FileDelegate : public QStyledItemDelegate {
     painter->drawPixmap(r.left(), r.center().y() - m.icon / 2,
                         iconPixmap(project ? QStringLiteral("save") : QStringLiteral("model"), t.muted, m.icon,
                                    painter->device()->devicePixelRatioF()));
-    const QRect text = r.adjusted(m.icon + m.padding, 4, 0, -4);
+    QRect text = r.adjusted(m.icon + m.padding, 4, 0, -4);
     painter->setPen(t.text);
+    const QRect runs = runsOf(option, index);
+    if (!runs.isEmpty()) {
+      painter->setPen(t.accent);
+      painter->drawText(runs, Qt::AlignCenter, kRuns);
+      painter->setPen(t.text);
+      text.setRight(runs.left() - m.padding);
+    }
     painter->drawText(text, Qt::AlignTop | Qt::AlignLeft,
                       option.fontMetrics.elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
     painter->setFont(smallFont());
@@ -55,6 +67,25 @@ class FileDelegate : public QStyledItemDelegate {
         QFontMetrics(smallFont()).elidedText(index.data(Qt::UserRole + 1).toString(), Qt::ElideMiddle, text.width()));
     painter->restore();
   }
+  // Whether the mouse went down on the way to the runs.
+  bool onRuns() const { return onRuns_; }
+
+ protected:
+  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
+                   const QModelIndex& index) override {
+    if (event->type() == QEvent::MouseButtonPress)
+      onRuns_ = runsOf(option, index).contains(static_cast<QMouseEvent*>(event)->position().toPoint());
+    return QStyledItemDelegate::editorEvent(event, model, option, index);
+  }
+
+ private:
+  static QRect runsOf(const QStyleOptionViewItem& option, const QModelIndex& index) {
+    if (index.data(kRecording).toString().isEmpty()) return {};
+    const int width = option.fontMetrics.horizontalAdvance(kRuns) + 2 * Metrics::current().padding;
+    return {option.rect.right() - width, option.rect.top(), width, option.rect.height()};
+  }
+
+  bool onRuns_ = false;
 };
 
 QLabel* heading(const QString& text) {
@@ -151,7 +182,8 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   connect(drop, &QPushButton::clicked, &wishes(), &Wishes::openDialog);
   auto* second = new SecondClick(this);
   for (QListWidget* list : {recent_, samples_}) {
-    list->setItemDelegate(new FileDelegate(list));
+    auto* delegate = new FileDelegate(list);
+    list->setItemDelegate(delegate);
     list->setFrameShape(QFrame::NoFrame);
     list->setMouseTracking(true);
     list->setTextElideMode(Qt::ElideMiddle);
@@ -160,10 +192,12 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
     list->setStyleSheet(QStringLiteral("QListWidget { background: transparent; }"));
     connect(list, &QListWidget::itemActivated, this,
             [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
-    connect(list, &QListWidget::itemClicked, this, [this, second](QListWidgetItem* item) {
+    connect(list, &QListWidget::itemClicked, this, [this, second, delegate](QListWidgetItem* item) {
       second->expect();
-      emit wishes().openPath(item->data(Qt::UserRole).toString());
+      emit wishes().openPath(item->data(delegate->onRuns() ? kRecording : Qt::UserRole).toString());
     });
+    list->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(list, &QWidget::customContextMenuRequested, this, [this, list](const QPoint& at) { showMenu(*list, at); });
   }
   noRecent_->setProperty("role", "muted");
   noRecent_->setWordWrap(true);
@@ -250,7 +284,10 @@ void StartView::fillFiles() {
     item->setData(Qt::UserRole, file.path);
     item->setData(Qt::UserRole + 1,
                   file.detail.isEmpty() ? format::visible(QFileInfo(file.path).path()) : format::visible(file.detail));
-    item->setToolTip(format::visible(file.path).toHtmlEscaped());
+    item->setData(kRecording, file.recording);
+    QString tip = format::visible(file.path);
+    if (!file.recording.isEmpty()) tip += QStringLiteral("\nRuns: ") + format::visible(file.recording);
+    item->setToolTip(QStringLiteral("<p style='white-space:pre'>%1</p>").arg(tip.toHtmlEscaped()));
     // Samples are all called model.onnx: their folder tells them apart.
     if (file.sample) item->setText(format::visible(QFileInfo(file.path).dir().dirName()));
   }
@@ -268,6 +305,20 @@ void StartView::fillFiles() {
     list->setMinimumHeight(std::min(list->count(), kLeast) * row + 4);
     list->setMaximumHeight(std::min(list->count(), kMost) * row + 4);
   }
+}
+
+void StartView::showMenu(const QListWidget& list, const QPoint& at) {
+  const QListWidgetItem* item = list.itemAt(at);
+  if (!item) return;
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  const auto offer = [this, menu, item](const QString& text, int role) {
+    const QString path = item->data(role).toString();
+    if (!path.isEmpty()) menu->addAction(text, this, [this, path] { emit wishes().openPath(path); });
+  };
+  offer(QStringLiteral("Open"), Qt::UserRole);
+  offer(QStringLiteral("Open its recorded runs"), kRecording);
+  menu->popup(list.viewport()->mapToGlobal(at));
 }
 
 void StartView::fillMachine() {

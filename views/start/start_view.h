@@ -25,6 +25,7 @@ class StartView : public View {
  private:
   void stack(bool stacked);
   void fillFiles();
+  void showMenu(const QListWidget& list, const QPoint& at);
   void fillMachine();
 
   QBoxLayout* columns_ = nullptr;
