@@ -155,7 +155,9 @@ void MainWindow::connectParts() {
   connect(&opening_, &ModelOpening::lookedAt, this, [this] {
     showStartPage(false);
     // Only the graph has something to show before a build, whatever the layout is.
-    if (std::exchange(lookedAt_, session_.modelPath()) != session_.modelPath()) board_->show(QStringLiteral("graph"));
+    if (std::exchange(lookedAt_, session_.modelPath()) == session_.modelPath()) return;
+    board_->show(QStringLiteral("graph"));
+    firstBuild_ = true;
   });
   connect(&opening_, &ModelOpening::fitWanted, &notices_, &SessionNotices::fitByRecompute);
   // Also for a window that does not live to be closed.
@@ -165,7 +167,9 @@ void MainWindow::connectParts() {
     if (session_.built()) {
       showStartPage(false);
       // And not the first button; but a set-up that came back before what was built did keeps the keyboard.
-      if (View* view = board_->activeView(); view && !opening_.setUpShown()) board_->focus(*view);
+      View* view = std::exchange(firstBuild_, false) ? board_->front(QStringLiteral("instructions")) : nullptr;
+      if (!view) view = board_->activeView();
+      if (view && !opening_.setUpShown()) board_->focus(*view);
     }
     updateActions();
     const QString name = format::fileName(session_.modelPath());

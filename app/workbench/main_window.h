@@ -116,7 +116,8 @@ class MainWindow : public QMainWindow {
   PanelBoard* board_;
   StatusLine* status_;
   View* start_ = nullptr;
-  QString lookedAt_;  // the model whose graph was shown before its build
+  QString lookedAt_;         // the model whose graph was shown before its build
+  bool firstBuild_ = false;  // of it, is still to come
   WindowParts parts_;
   FileQuestions questions_;
   RecentFiles files_;

@@ -137,9 +137,8 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   connect(dialog, &QDialog::finished, this, [this] {
     QTimer::singleShot(0, this, [this] {
       if (setUpShown() || !parts_.board.isVisible()) return;
-      const auto* frame = parts_.board.findChild<QWidget*>(QStringLiteral("instructions_frame"));
-      const View* view =
-          frame && frame->isVisible() ? parts_.board.find(QStringLiteral("instructions")) : parts_.board.activeView();
+      const View* view = parts_.board.front(QStringLiteral("instructions"));
+      if (!view) view = parts_.board.activeView();
       if (view) parts_.board.focus(*view);
     });
   });

@@ -157,6 +157,11 @@ View* PanelBoard::find(const QString& id) const {
   return f ? f->view() : nullptr;
 }
 
+View* PanelBoard::front(const QString& id) const {
+  const ViewFrame* f = frames_.value(id);
+  return f && f->isVisible() ? f->view() : nullptr;
+}
+
 void PanelBoard::focus(const View& view) {
   ViewFrame* f = frames_.value(view.objectName());
   if (!f) return;

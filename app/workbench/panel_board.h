@@ -30,7 +30,8 @@ class PanelBoard : public QWidget {
   // Gives the keyboard to the view, or to the text that stands in its place while it is empty: not to the first button of
   // the window.
   void focus(const View& view);
-  View* find(const QString& id) const;  // nullptr when it was never made
+  View* find(const QString& id) const;   // nullptr when it was never made
+  View* front(const QString& id) const;  // nullptr unless it can be seen: in front of its group, on a board that is shown
   bool isInLayout(const QString& id) const { return groupOf(id) || awaited_.contains(id); }
   void move(const QString& id, Area area);
   // Into a window of its own; closed, it comes back to where it was.

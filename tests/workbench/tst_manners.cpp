@@ -17,6 +17,7 @@
 #include <QTextBrowser>
 #include <QToolButton>
 #include <QTreeWidget>
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -28,6 +29,7 @@
 #include "views/common/running.h"
 #include "views/common/tokens.h"
 #include "views/drawing/plot_style.h"
+#include "views/graph/graph_canvas.h"
 #include "views/tensors/value_facts.h"
 
 using namespace stepscope;
@@ -98,6 +100,58 @@ class MannersTest : public QObject {
     QCOMPARE(clicked({row.right() - 12, row.center().y()}), runs);
     QVERIFY_DONE(w.act("start_page"), w);
     QCOMPARE(clicked({row.right() - 12, recent->visualItemRect(recent->item(1)).center().y()}), model + '2');
+  }
+
+  // With the keyboard alone: after a build it is in the list of instructions, where a breakpoint is two keys away; in the
+  // graph the first arrow selects a node, and a frame says that the keyboard is there.
+  void theKeyboardAloneSetsABreakpoint() {
+    WindowDriver w({1600, 1000});
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Step")); });
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    auto* list = w->board().find(QStringLiteral("instructions"))->findChild<QAbstractItemView*>();
+    const auto focus = [] { return QApplication::focusWidget(); };
+    QVERIFY2(w.loop().wait([&] { return list->hasFocus(); }),
+             qPrintable(focus() ? QLatin1String(focus()->metaObject()->className()) : QLatin1String("nobody")));
+    const auto press = [&](Qt::Key key, Qt::KeyboardModifiers with = {}) {
+      w.loop().act([&] { QTest::keyClick(focus(), key, with); });
+      return w.settled();
+    };
+    const auto breaks = [&] {
+      return std::ranges::count_if(w->store().breakpoints(), [](const snapshot::Breakpoint& b) {
+        return b.condition_case() == snapshot::Breakpoint::kInstruction;
+      });
+    };
+    QVERIFY(press(Qt::Key_Down) && w->selection().selection().instruction >= 0);
+    QVERIFY(press(Qt::Key_F9));
+    QCOMPARE(breaks(), 1);
+    QVERIFY(press(Qt::Key_F9));
+    w.loop().act([&] { w->selection().clear(); });
+
+    auto* canvas = w->findChild<GraphCanvas*>();
+    w.loop().act([&] { canvas->setFocus(Qt::TabFocusReason); });
+    const auto framed = [&] {
+      const QImage image = canvas->grab().toImage();
+      return near(image.pixelColor(image.width() / 2, 0), Tokens::current().accent) &&
+             near(image.pixelColor(0, image.height() / 2), Tokens::current().accent);
+    };
+    QVERIFY(framed());
+    w.picture(QStringLiteral("graph-keyboard"));
+    QVERIFY(press(Qt::Key_Down));
+    const int first = w->selection().selection().instruction;
+    QCOMPARE(first, 0);
+    QVERIFY(press(Qt::Key_F9));
+    QCOMPARE(breaks(), 1);
+    QVERIFY(press(Qt::Key_Down) && w->selection().selection().instruction > 0);
+    // From the graph it is not far to the list.
+    int tabs = 0;
+    while (!list->hasFocus() && tabs < 20) {
+      w.loop().act([&] { QTest::keyClick(focus(), Qt::Key_Backtab, Qt::ShiftModifier); });
+      ++tabs;
+    }
+    QVERIFY2(tabs <= 4, qPrintable(QString::number(tabs)));
+    // Who clicked knows where the keyboard is.
+    w.loop().act([&] { QTest::mouseClick(canvas, Qt::LeftButton, {}, {5, canvas->height() - 5}); });
+    QVERIFY(canvas->hasFocus() && !framed());
   }
 
   // A value that was set by hand says so at its tensor until a step has computed it anew, and where nothing is wrong the

@@ -6,10 +6,14 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "views/graph/scene_places.h"
 
 namespace stepscope {
+namespace {
+constexpr double kRing = 2;  // pixels, of the frame around who has the keyboard
+}
 
 GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
@@ -226,7 +230,23 @@ void GraphCanvas::setHovered(int box) {
 void GraphCanvas::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   paintVisible(painter);
+  if (!hasFocus() || !ring_) return;
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(Tokens::current().accent, kRing));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(QRectF(rect()).adjusted(kRing / 2, kRing / 2, -kRing / 2, -kRing / 2));
 }
+
+// Who clicked knows where the keyboard is.
+void GraphCanvas::focusInEvent(QFocusEvent* event) {
+  if (event->reason() == Qt::MouseFocusReason)
+    ring_ = false;
+  else if (event->reason() != Qt::ActiveWindowFocusReason && event->reason() != Qt::PopupFocusReason)
+    ring_ = true;
+  update();
+}
+
+void GraphCanvas::focusOutEvent(QFocusEvent*) { update(); }
 
 void GraphCanvas::paintVisible(QPainter& painter) {
   const Tokens& t = Tokens::current();
@@ -329,6 +349,7 @@ void GraphCanvas::wheelEvent(QWheelEvent* event) {
 }
 
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
+  if (!std::exchange(ring_, true)) update();
   switch (event->key()) {
     case Qt::Key_Left: goTo(-1, 0); break;
     case Qt::Key_Right: goTo(1, 0); break;
@@ -348,13 +369,34 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
 }
 
 void GraphCanvas::goTo(int dx, int dy) {
-  if (!scene_ || state_.selectedNode < 0) return;
+  if (!scene_) return;
+  if (state_.selectedNode < 0) return goToFirst();
   const int from = scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)];
   if (from < 0) return;
   const int best = nextBox(*scene_, from, dx, dy);
   if (best < 0) return;
   emit nodeClicked(scene_->boxes[static_cast<std::size_t>(best)].node);
   showBox(best);
+}
+
+// Of what is in view, else of all: the forward node that is read first.
+void GraphCanvas::goToFirst() {
+  const auto& boxes = scene_->boxes;
+  int first = -1;
+  bool inView = false;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    const SceneBox& box = boxes[i];
+    if (box.kind != BoxKind::kNode || box.lane != Lane::kForward) continue;
+    const bool seen = camera_.contains(*scene_, static_cast<int>(i));
+    const BoxF* before = first < 0 ? nullptr : &boxes[static_cast<std::size_t>(first)].at;
+    const bool sooner = !before || box.at.y < before->y || (box.at.y == before->y && box.at.x < before->x);
+    if (first >= 0 && (seen == inView ? !sooner : inView)) continue;
+    first = static_cast<int>(i);
+    inView = seen;
+  }
+  if (first < 0) return;
+  emit nodeClicked(boxes[static_cast<std::size_t>(first)].node);
+  showBox(first);
 }
 
 void GraphCanvas::leaveEvent(QEvent*) { setHovered(-1); }

@@ -81,6 +81,8 @@ class GraphCanvas : public QWidget {
   void wheelEvent(QWheelEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void leaveEvent(QEvent*) override;
+  void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent*) override;
   bool event(QEvent* event) override;
 
  private:
@@ -89,6 +91,7 @@ class GraphCanvas : public QWidget {
   void moved();
   void setHovered(int box);
   void goTo(int dx, int dy);
+  void goToFirst();  // where nothing is selected yet
   BoxF boxOf(int nodeId, const QString& group, bool* found) const;
   int partnerOf(int box) const;
 
@@ -102,6 +105,7 @@ class GraphCanvas : public QWidget {
   GraphCamera camera_;
   QPointF pressedAt_, lastAt_;
   bool pressed_ = false, dragging_ = false;
+  bool ring_ = true;  // around the picture while it has the keyboard, unless it came by the mouse
   QString note_;
 };
 

@@ -31,6 +31,14 @@ class GutterList : public QListView {
     }
     QListView::mousePressEvent(event);
   }
+  // Keys go over the headings of phases: nothing can be done to one.
+  QModelIndex moveCursor(CursorAction action, Qt::KeyboardModifiers modifiers) override {
+    const QModelIndex next = QListView::moveCursor(action, modifiers);
+    if (!next.isValid() || next.data(InstructionModel::kKindRole).toInt() == InstructionModel::kInstruction) return next;
+    const bool up = action == MoveUp || action == MovePageUp || action == MovePrevious || action == MoveEnd;
+    const QModelIndex beyond = next.siblingAtRow(next.row() + (up ? -1 : 1));
+    return beyond.isValid() ? beyond : currentIndex();
+  }
   // A panel that gets lower keeps the chosen line in sight.
   void resizeEvent(QResizeEvent* event) override {
     const QRect chosen = visualRect(currentIndex());
@@ -79,6 +87,7 @@ InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
   top->addWidget(problem_);
   layout->addLayout(top);
   layout->addWidget(list_, 1);
+  setFocusProxy(list_);
 
   connect(filter_, &QLineEdit::textChanged, this, &InstructionsView::applyFilter);
   connect(filter_, &QLineEdit::returnPressed, list_, qOverload<>(&QWidget::setFocus));
