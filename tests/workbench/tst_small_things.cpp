@@ -421,6 +421,19 @@ class SmallThingsTest : public QObject {
     QVERIFY(w.loop().wait([&] { return !enabled().has_value(); }));
   }
 
+  // What an option is measured in says the option, not its name.
+  void aSizeIsSaidWithItsUnit() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    const auto* note = w->findChild<QLabel*>(QStringLiteral("status_note"));
+    for (const char* name : {"ring.bytes", "memory.limit"}) {
+      w.loop().act([&] { emit w->wishes().setOption(QLatin1String(name), QStringLiteral("134217728")); });
+      QVERIFY2(w.loop().wait([&] { return note->toolTip() == QLatin1String(name) + QStringLiteral(" = 128 MiB"); }, 10'000),
+               qPrintable(note->toolTip()));
+      QVERIFY(w.settled());
+    }
+  }
+
   // A run that a condition stopped shows the value that it was about, whichever output of its instruction that is.
   void aConditionThatStoppedShowsItsValue() {
     WindowDriver w({1600, 1000});

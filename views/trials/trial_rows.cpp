@@ -120,9 +120,10 @@ std::vector<TableColumn> columns(double first, double last) {
            QStringLiteral("How far the first step of both plans agrees: gradients, as a share of their norm"), 8)};
 }
 
-QString change(const snapshot::Trial& t) {
+QString change(const snapshot::Trial& t, const std::vector<snapshot::Option>& options) {
   if (isNothing(t)) return format::visible(t.option());
-  const bool size = t.option().ends_with(".budget") || t.option().ends_with(".limit");
+  const bool size = std::any_of(options.begin(), options.end(),
+                                [&t](const snapshot::Option& o) { return o.name() == t.option() && o.kind() == "bytes"; });
   const auto value = [size](const std::string& v) {
     const auto bytes = size ? format::bytesOf(QString::fromStdString(v)) : std::nullopt;
     return v.empty() || (bytes && *bytes == 0) ? QStringLiteral("none") : bytes ? format::bytes(*bytes) : format::visible(v);
@@ -130,7 +131,8 @@ QString change(const snapshot::Trial& t) {
   return QStringLiteral("%1  %2 → %3").arg(format::visible(t.option()), value(t.from()), value(t.to()));
 }
 
-std::vector<TableRow> rows(const snapshot::TrialsReport& report, bool running) {
+std::vector<TableRow> rows(const snapshot::TrialsReport& report, const std::vector<snapshot::Option>& options,
+                           bool running) {
   std::vector<int> order;
   for (int i = 0; i < report.trials_size(); ++i) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&report](int a, int b) {
@@ -142,7 +144,7 @@ std::vector<TableRow> rows(const snapshot::TrialsReport& report, bool running) {
     const auto& t = report.trials(i);
     TableRow row;
     row.key = i;
-    const QString said = change(t);
+    const QString said = change(t, options);
     TableCell what(said, said, t.note().empty() ? said : said + '\n' + format::visible(t.note()));
     if (isNothing(t) || t.identical()) what.role = QStringLiteral("muted");
     row.cells = {what, verdictCell(t, running)};

@@ -14,11 +14,12 @@ inline const char* const kNothing = "(nothing)";
 std::vector<TableColumn> columns(double first, double last);
 
 // The fastest first, then what has no times, the pairs of a plan with itself at the end. The key of a row is its index in
-// the report. `running`: verdicts are not given yet.
-std::vector<TableRow> rows(const snapshot::TrialsReport& report, bool running);
+// the report. `running`: verdicts are not given yet. `options`: which of them are
+// sizes.
+std::vector<TableRow> rows(const snapshot::TrialsReport& report, const std::vector<snapshot::Option>& options, bool running);
 
 // "pass.cse  on → off".
-QString change(const snapshot::Trial& trial);
+QString change(const snapshot::Trial& trial, const std::vector<snapshot::Option>& options);
 // What the whole session says in a line or two; empty without a trial. `role`: "warn" where it was cancelled.
 QString summary(const snapshot::TrialsReport& report, bool running, QString* role);
 

@@ -236,7 +236,7 @@ void TrialsView::takeReport() {
   const bool same = model_->columnCount() == static_cast<int>(columns.size());
   {
     const QSignalBlocker quiet(table_->selectionModel());
-    model_->setColumns(columns, trials::rows(report, trials.running()));
+    model_->setColumns(columns, trials::rows(report, store().options(), trials.running()));
     if (!same) table_->sizeColumns(columns);
   }
   // The one that was chosen stays chosen wherever it is ranked now.
@@ -268,7 +268,7 @@ void TrialsView::follow() {
   QStringList applied;
   for (const auto& trial : report.trials()) {
     const snapshot::Option* o = optionOf(trial);
-    if (o && trial.from() != trial.to() && o->value() == trial.to()) applied << trials::change(trial);
+    if (o && trial.from() != trial.to() && o->value() == trial.to()) applied << trials::change(trial, store().options());
   }
   say(stale_,
       applied.isEmpty() || store().readOnly()

@@ -12,8 +12,10 @@ namespace stepscope {
 namespace {
 
 // "recompute.budget = 7.60 MiB": a size has its unit.
-QString settingText(const QString& name, const QString& value) {
-  const bool size = name.endsWith(u".budget") || name.endsWith(u".limit");
+QString settingText(const std::vector<snapshot::Option>& options, const QString& name, const QString& value) {
+  const bool size = std::any_of(options.begin(), options.end(), [known = name.toStdString()](const snapshot::Option& o) {
+    return o.name() == known && o.kind() == "bytes";
+  });
   const std::optional<qint64> bytes = size ? format::bytesOf(value) : std::nullopt;
   return QStringLiteral("%1 = %2").arg(name, bytes && *bytes > 0 ? format::bytes(*bytes) : value);
 }
@@ -45,7 +47,7 @@ void SessionDesires::setOptions(const OptionSettings& settings) {
   if (!optionsBefore_) optionsBefore_ = store_.options();
   showInAdvance(settings);
   QStringList names;
-  for (const auto& [name, value] : settings) names << settingText(name, value);
+  for (const auto& [name, value] : settings) names << settingText(store_.options(), name, value);
   emit session_.note(QStringLiteral("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
   if (run_.fullSpeed) {
     run_.interrupted = true;
@@ -85,7 +87,7 @@ void SessionDesires::sendOptions(Then then) {
   auto* set = request.mutable_set_option();
   QStringList text;
   for (const auto& [name, value] : settings) {
-    text << settingText(name, value);
+    text << settingText(store_.options(), name, value);
     if (text.size() == 1) {
       set->set_name(name.toStdString());
       set->set_value(value.toStdString());
