@@ -4,6 +4,7 @@
 // of 3840×2160, the layouts. Names choose pictures by their first letters ("layout", "view-graph", "dead"), at any scale.
 #include <signal.h>
 
+#include <QDialog>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLineEdit>
@@ -17,6 +18,7 @@
 #include <cstdio>
 
 #include "app/workbench/exports.h"
+#include "app/workbench/notice_bar.h"
 #include "app/workbench/view_list.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
@@ -440,6 +442,56 @@ void stops() {
   save(w, *w, QStringLiteral("stops"));
 }
 
+// The way back over steps, what is left of the window after it, and a build that takes long.
+void rewound() {
+  if (!wants(QStringLiteral("rewound"))) return;
+  WindowDriver w(screen);
+  check(w.openBuilt(bundledModels()[0], {{"optimizer", "adam"}}), "rewound", w);
+  w.loop().act([&] { w->session().train(8); });
+  check(w.recorded() && w.act("rewind"), "rewound", w);
+  if (auto* dialog = w->findChild<QDialog*>(QStringLiteral("rewind_dialog"))) {
+    save(w, *dialog, QStringLiteral("rewound-dialog"));
+    dialog->reject();
+  }
+  w.loop().act([&] { w->session().rewind(5); });
+  check(w.settled(), "rewound", w);
+  save(w, *w, QStringLiteral("rewound"));
+  w.loop().act([&] {
+    w->notice().showProgress(QStringLiteral("building model.onnx: stage 8 of 14: gradient, fuse_batch_norm"), 7, 14,
+                             QStringLiteral("Cancel"), {});
+  });
+  save(w, *w, QStringLiteral("rewound-stage"));
+}
+
+// Conditions, an edit, and the keyboard in the graph.
+void debugged() {
+  if (!wants(QStringLiteral("debugged"))) return;
+  WindowDriver w(screen);
+  check(w.openBuilt(bundledModels()[0], {{"optimizer", "adam"}}), "debugged", w);
+  snapshot::Breakpoint condition;
+  condition.set_enabled(true);
+  condition.set_predicate("head.weight max > 0.1");
+  w.loop().act([&] {
+    w->session().setBreakpoints({condition});
+    w->session().run(false);
+  });
+  check(w.loop().wait([&] { return w->store().position().breakpoint() != 0; }) && w.settled(), "debugged", w);
+  save(w, *w, QStringLiteral("debugged-condition"));
+  condition.set_predicate("max(abs(head.weight)) > 0.5");
+  w.view(QStringLiteral("breakpoints"));
+  w.loop().act([&] { emit w->wishes().addBreakpoint(condition); });
+  check(w.settled() && w.act("step_whole"), "debugged", w);
+  for (const snapshot::Value& v : w->store().graph()->graph().values())
+    if (v.name() == "head.weight") w.select(Selection::ofValue(v.id()));
+  w.loop().act([&] { emit w->wishes().editElement(w->selection().selection().value, {0, 0}, 0.5, 0); });
+  check(w.settled(), "debugged", w);
+  w.loop().act([&] { w->findChild<QWidget*>(QStringLiteral("graph_canvas"))->setFocus(Qt::TabFocusReason); });
+  save(w, *w, QStringLiteral("debugged-edited"));
+  check(w.act("step_whole"), "debugged", w);
+  w.view(QStringLiteral("training"));
+  save(w, *w, QStringLiteral("debugged-curve"));
+}
+
 // What is written of graph and memory map: the whole graph, the map as it is on the screen.
 void exported(WindowDriver& w) {
   if (!wants(QStringLiteral("exported"))) return;
@@ -496,6 +548,8 @@ int main(int argc, char** argv) {
     recorded();
     emulated();
     stops();
+    rewound();
+    debugged();
     streams();
     if (scaled && wanted.isEmpty()) continue;
     readme();
