@@ -237,12 +237,11 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   painter.drawRect(QRectF(rect()).adjusted(kRing / 2, kRing / 2, -kRing / 2, -kRing / 2));
 }
 
-// Who clicked knows where the keyboard is.
+// Who works with the mouse knows where the keyboard is, and has no use for it.
 void GraphCanvas::focusInEvent(QFocusEvent* event) {
-  if (event->reason() == Qt::MouseFocusReason)
-    ring_ = false;
-  else if (event->reason() != Qt::ActiveWindowFocusReason && event->reason() != Qt::PopupFocusReason)
-    ring_ = true;
+  const auto why = event->reason();
+  if (why == Qt::MouseFocusReason) ring_ = false;
+  if (why == Qt::TabFocusReason || why == Qt::BacktabFocusReason || why == Qt::ShortcutFocusReason) ring_ = true;
   update();
 }
 

@@ -105,7 +105,7 @@ class GraphCanvas : public QWidget {
   GraphCamera camera_;
   QPointF pressedAt_, lastAt_;
   bool pressed_ = false, dragging_ = false;
-  bool ring_ = true;  // around the picture while it has the keyboard, unless it came by the mouse
+  bool ring_ = false;  // around the picture while it has the keyboard: it came by a key, or a key was pressed
   QString note_;
 };
 
