@@ -29,14 +29,17 @@ QString textOfLater(const RewindWays& ways, std::int64_t step, bool recorded) {
   const QString which = step == last ? QStringLiteral("Step %1 is taken back:").arg(format::count(step))
                                      : QStringLiteral("%1, %2 to %3, are taken back:")
                                            .arg(stepsText(last - step + 1), format::count(step), format::count(last));
+  const bool one = step == last;
+  const QString them = one ? QStringLiteral("it") : QStringLiteral("them");
   const QString kept = recorded ? QStringLiteral(
-                                      "What was recorded of them stays in the project, where SQL finds it, and "
-                                      "the list of runs counts them as taken back.")
-                                : QStringLiteral("This run is not recorded: nothing of them is kept.");
+                                      "What was recorded of %1 stays in the project, where SQL finds it, and the "
+                                      "list of runs counts %1 as taken back.")
+                                      .arg(them)
+                                : QStringLiteral("This run is not recorded: nothing of %1 is kept.").arg(them);
   return QStringLiteral(
-             "%1 curves, views and reports of this run leave them out, and their states go. %2 To have them "
-             "again they have to be run again.")
-      .arg(which, kept);
+             "%1 curves, views and reports of this run leave %2 out, and %3. %4 To have %2 again %5 to be run again.")
+      .arg(which, them, one ? QStringLiteral("its state goes") : QStringLiteral("their states go"), kept,
+           one ? QStringLiteral("it has") : QStringLiteral("they have"));
 }
 
 }  // namespace

@@ -107,9 +107,15 @@ void StatusLine::changeEvent(QEvent* event) {
 
 void StatusLine::note(const QString& text) {
   noted_ = text;
-  note_->setText(note_->fontMetrics().elidedText(text, Qt::ElideRight, note_->width()));
+  note_->setText(text);
   note_->setToolTip(text.toHtmlEscaped());
+  elideNote();
   noteTimer_.start(6000);
+}
+
+// Its place is what the others leave, which changes while it stands.
+void StatusLine::elideNote() {
+  if (!note_->text().isEmpty()) note_->setText(note_->fontMetrics().elidedText(noted_, Qt::ElideRight, note_->width()));
 }
 
 void StatusLine::takeBack(const QString& note) {
@@ -168,6 +174,13 @@ void StatusLine::refresh() {
   for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_})
     label->setMinimumWidth(running && !label->isHidden() ? std::max(label->minimumWidth(), label->sizeHint().width()) : 0);
   layout()->activate();
+  elideNote();
+}
+
+void StatusLine::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  layout()->activate();
+  elideNote();
 }
 
 void StatusLine::showPlace(bool running) {

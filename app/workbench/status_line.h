@@ -36,6 +36,7 @@ class StatusLine : public QWidget {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   static QString strong(const QString& text);
@@ -48,6 +49,7 @@ class StatusLine : public QWidget {
   void showPeak();
   void showWorker(bool running);
   void hideEmpty();
+  void elideNote();
   std::int64_t stepOfRun() const;  // the one that runs now
   bool working() const;            // the worker does something
   qint64 instructionNow() const;   // that runs next

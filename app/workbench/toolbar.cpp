@@ -153,6 +153,7 @@ void Toolbar::setAlerts(int notes, int warnings, int errors) {
   alerts_->setIcon(icon(n > 0 ? QStringLiteral("warning") : QStringLiteral("info"), colour));
   alerts_->setColour(colour);
   alerts_->setText(n > 0 ? counted(n, "alert") : counted(notes, "note"));
+  alertsGiveWay_ = n == 0;
   alerts_->setToolTip(QStringLiteral("%1, %2, %3; click selects the next")
                           .arg(counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note")));
   alerts_->setVisible(n + notes > 0);
@@ -204,6 +205,7 @@ void Toolbar::fitTexts() {
   run_->setMinimumWidth(runWidth_);  // whichever of its two names is the longer one: what stands beside it does not move
   const std::array labels{options_, device_, layout_, breakOn_, export_};
   for (LabelButton* b : labels) b->setCompact(false);
+  alerts_->setCompact(false);
   // The device is shown only once it is known to fit: showing lays the window out at once, and would widen it.
   bool device = !device_->value().isEmpty();
   const auto fits = [this, &device] {
@@ -216,6 +218,7 @@ void Toolbar::fitTexts() {
     if (fits()) break;
     b->setCompact(true);
   }
+  if (alertsGiveWay_ && !fits()) alerts_->setCompact(true);
   // The status line has the device too: the words of what moves a step stay longer.
   device_->setVisible(device && fits());
   device = !device_->isHidden();

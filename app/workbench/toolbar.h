@@ -53,6 +53,7 @@ class Toolbar : public QWidget {
   LabelButton* options_;
   LabelButton* breakOn_;
   LabelButton* alerts_;
+  bool alertsGiveWay_ = false;  // they are notes alone
   LabelButton* layout_;
   LabelButton* export_;
   QTimer runningShown_;

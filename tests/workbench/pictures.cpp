@@ -18,7 +18,6 @@
 #include <cstdio>
 
 #include "app/workbench/exports.h"
-#include "app/workbench/notice_bar.h"
 #include "app/workbench/view_list.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
@@ -442,7 +441,7 @@ void stops() {
   save(w, *w, QStringLiteral("stops"));
 }
 
-// The way back over steps, what is left of the window after it, and a build that takes long.
+// The way back over steps, and what is left of the window after it.
 void rewound() {
   if (!wants(QStringLiteral("rewound"))) return;
   WindowDriver w(screen);
@@ -456,11 +455,6 @@ void rewound() {
   w.loop().act([&] { w->session().rewind(5); });
   check(w.settled(), "rewound", w);
   save(w, *w, QStringLiteral("rewound"));
-  w.loop().act([&] {
-    w->notice().showProgress(QStringLiteral("building model.onnx: stage 8 of 14: gradient, fuse_batch_norm"), 7, 14,
-                             QStringLiteral("Cancel"), {});
-  });
-  save(w, *w, QStringLiteral("rewound-stage"));
 }
 
 // Conditions, an edit, and the keyboard in the graph.

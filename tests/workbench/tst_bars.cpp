@@ -106,6 +106,23 @@ class BarsTest : public QObject {
     QVERIFY2(loss->text().contains(QStringLiteral("0.299")), qPrintable(loss->text()));
   }
 
+  // What is said has its dots where it does not fit, also when its place gets smaller while it stands.
+  void aNoteIsElidedWhereItsPlaceGetsSmaller() {
+    SnapshotStore store;
+    SelectionModel selection;
+    StatusLine line(store, selection);
+    const auto* note = line.findChild<QLabel*>(QStringLiteral("status_note"));
+    line.resize(1600, line.height());
+    line.show();
+    const QString text = QString(80, 'x');
+    line.note(text);
+    QCOMPARE(note->text(), text);
+    line.resize(300, line.height());
+    QTRY_VERIFY2(note->text().endsWith(QStringLiteral("…")), qPrintable(note->text()));
+    line.resize(1600, line.height());
+    QTRY_COMPARE(note->text(), text);
+  }
+
   void aStepWalkedThroughByHandHasNoSpeed() {
     SnapshotStore store;
     SelectionModel selection;
@@ -168,6 +185,13 @@ class BarsTest : public QObject {
     for (const char* step : {"tool_step", "tool_step_phase", "tool_step_whole"})
       QVERIFY2(static_cast<QToolButton*>(part(*w, step))->toolButtonStyle() == Qt::ToolButtonTextBesideIcon, step);
     QCOMPARE(w->size(), QSize(1280, 800));
+    // A note takes nobody's room.
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::INFO);
+    w->store().addAlert(alert);
+    QVERIFY(w.settled() && !device->isHidden());
+    w.picture(QStringLiteral("toolbar-note"));
+    w->store().clearAlerts();
     for (auto& o : options)
       if (o.name() == "device") o.set_value("emulated");
     w->store().setOptions(options);
@@ -176,7 +200,6 @@ class BarsTest : public QObject {
     for (const char* step : {"tool_step", "tool_step_phase", "tool_step_whole", "tool_run_here"})
       QVERIFY2(static_cast<QToolButton*>(part(*w, step))->toolButtonStyle() == Qt::ToolButtonTextBesideIcon, step);
     w.picture(QStringLiteral("toolbar-emulated"));
-    snapshot::Alert alert;
     alert.set_severity(snapshot::Alert::WARNING);
     w->store().addAlert(alert);
     QVERIFY(w.settled());

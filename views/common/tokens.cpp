@@ -135,7 +135,7 @@ QScrollBar::handle:hover { background: %edge; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QAbstractScrollArea::corner { background: transparent; border: 0; }
-QProgressBar { border: 0; border-radius: 2px; background: %grid; max-height: 4px; text-align: right; }
+QProgressBar { border: 0; border-radius: 2px; background: %scroll; max-height: 4px; text-align: right; }
 QProgressBar::chunk { background: %accent; border-radius: 2px; }
 QTabBar::tab { background: transparent; border: 0; border-bottom: 2px solid transparent; padding: 5px 9px; color: %muted; }
 QTabBar::tab:selected { color: %text; border-bottom: 2px solid %accent; }
