@@ -1,7 +1,6 @@
 #include "engine/build/known_roofs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include "engine/build/build_cache.h"
 #include "engine/profile/processor_meter.h"
 #include "engine/profile/roofline.h"
+#include "kernels/cache_sizes.h"
 #include "kernels/cuda_device/device_peak.h"
 
 namespace stepscope {
@@ -32,8 +32,9 @@ std::string processor() {
       name = line.substr(line.find(": ") + 2);
       break;
     }
-  return fmt::format("{}, {} cores, caches of {} and {} bytes", name, std::thread::hardware_concurrency(),
-                     sysconf(_SC_LEVEL2_CACHE_SIZE), sysconf(_SC_LEVEL3_CACHE_SIZE));
+  const CacheSizes caches = cacheSizes();
+  return fmt::format("{}, {} cores, caches of {} and {} x {} bytes", name, std::thread::hardware_concurrency(), caches.core,
+                     caches.sharedCaches, caches.shared);
 }
 
 // One process measures once at a time: its threads would wait for each other.

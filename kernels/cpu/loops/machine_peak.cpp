@@ -1,7 +1,5 @@
 #include "kernels/cpu/loops/machine_peak.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,6 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "kernels/available_memory.h"
+#include "kernels/cache_sizes.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
@@ -41,11 +41,6 @@ SS_CLONES float total(const float* x, std::int64_t n) {
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < n; ++i) sum += x[i];
   return sum;
-}
-
-std::int64_t cacheSize(int name, std::int64_t fallback) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<std::int64_t>(bytes) : fallback;
 }
 
 }  // namespace
@@ -112,10 +107,11 @@ MachinePeak measureMachinePeak(int threads) {
   peak.threads = threads;
   peak.operationsPerSecond = operationsPeak(threads, 0.05);
   peak.bfloat16PerSecond = operationsPeak(threads, 0.05, DType::kBF16);
-  const std::int64_t core = cacheSize(_SC_LEVEL2_CACHE_SIZE, kMiB) * threads, shared = cacheSize(_SC_LEVEL3_CACHE_SIZE, 0);
-  const std::int64_t spare = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) / 2 * sysconf(_SC_PAGESIZE);
-  const std::int64_t beyond =
-      std::clamp(2 * std::max(shared, core), 64 * kMiB, std::max(64 * kMiB, std::min(512 * kMiB, spare)));
+  const CacheSizes caches = cacheSizes();
+  const std::int64_t core = caches.core * threads, shared = caches.shared * std::min(threads, caches.sharedCaches);
+  // Where half of a working set lies in a cache, memory would seem faster by half.
+  const std::int64_t beyond = std::clamp(8 * std::max(shared, core), 64 * kMiB,
+                                         std::max(64 * kMiB, std::min(512 * kMiB, availableMemoryBytes() / 4)));
   peak.levels.push_back({"core caches", core, core / 2, 0});
   if (shared > core) peak.levels.push_back({"shared cache", shared, std::min(shared / 2, beyond / 2), 0});
   peak.levels.push_back({"memory", 0, beyond, 0});

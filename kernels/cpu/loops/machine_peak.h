@@ -30,8 +30,8 @@ double operationsPeak(int threads, double seconds, DType dtype = DType::kF32);
 struct MemoryLevel {
   std::string_view name;      // "core caches": those of one core each · "shared cache" · "memory"
   std::int64_t capacity = 0;  // bytes that it holds; 0 = no limit
-  std::int64_t workingSet =
-      0;  // bytes that it was measured over: half of a cache; memory: twice the largest cache, 64 to 512 MiB
+  // Bytes that it was measured over: half of a cache; memory: eight times the largest cache, 64 to 512 MiB.
+  std::int64_t workingSet = 0;
   double bytesPerSecond = 0;  // triad or update, whichever is faster; not less than that of the levels below
 };
 
