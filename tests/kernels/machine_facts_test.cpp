@@ -1,6 +1,8 @@
 // What the system says of the machine: memory that can be taken, and the caches that its processors reach.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -75,6 +77,23 @@ TEST(MachinePeak, MeasuresMemoryFarBeyondTheCaches) {
   const std::int64_t largest = levels[levels.size() - 2].capacity;
   if (availableMemoryBytes() < 32 * largest || largest > 64 * kMiB) GTEST_SKIP() << "512 MiB are not eight times its caches";
   EXPECT_GE(levels.back().workingSet, 8 * largest);
+}
+
+// Memory that was never written is one page of zeros, read from a cache however large it is.
+TEST(MachinePeak, ReadsMemoryThatWasWritten) {
+  const auto mostResident = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::int64_t{usage.ru_maxrss} << 10;
+  };
+  for (const cpu::Traffic traffic : {cpu::Traffic::kSum, cpu::Traffic::kTriad, cpu::Traffic::kCopy})
+    EXPECT_EXIT(
+        {
+          const std::int64_t before = mostResident();
+          cpu::trafficPeak(std::int64_t{256} << 20, traffic, 1, 0);
+          std::_Exit(mostResident() - before > (std::int64_t{250} << 20) ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

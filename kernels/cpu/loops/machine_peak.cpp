@@ -50,6 +50,8 @@ double trafficPeak(std::int64_t bytes, Traffic traffic, int threads, double seco
   const std::int64_t moved = sums ? 4 : traffic == Traffic::kCopy ? 8 : 12, held = updates ? 8 : moved;  // bytes per element
   const std::int64_t n = std::max<std::int64_t>(bytes / held / 64 * 64, 64);
   const Tensor x(DType::kF32, {n}), z(DType::kF32, {traffic == Traffic::kTriad ? n : 64}), y(DType::kF32, {sums ? 64 : n});
+  // Memory that was never written is one page of zeros for all of it, which a cache holds.
+  for (const Tensor* each : {&x, &z, &y}) std::ranges::fill(each->as<float>(), 1.0F);
   const float *a = x.as<float>().data(), *b = z.as<float>().data();
   float* out = y.as<float>().data();
   const double budget = sums || updates ? seconds : seconds / 2;  // writing is tried in two ways
