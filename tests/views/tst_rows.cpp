@@ -355,6 +355,22 @@ class RowsTest : public QObject {
     QCOMPARE(names::place(*other, other->graph().nodes(0)), QStringLiteral("h.11.mlp.c_fc"));
   }
 
+  // A size has its unit, whatever the option is called; a count has none.
+  void aTrialOfASizeHasItsUnit() {
+    snapshot::Option ring, width;
+    ring.set_name("ring.bytes");
+    ring.set_kind("bytes");
+    width.set_name("some.limit");
+    width.set_kind("count");
+    snapshot::Trial trial;
+    trial.set_from("0");
+    trial.set_to("134217728");
+    trial.set_option("ring.bytes");
+    QCOMPARE(trials::change(trial, {ring, width}), QStringLiteral("ring.bytes  none → 128 MiB"));
+    trial.set_option("some.limit");
+    QCOMPARE(trials::change(trial, {ring, width}), QStringLiteral("some.limit  0 → 134217728"));
+  }
+
   // What an interval tells alone is neither a difference nor none.
   void trialsSayWhatIsNotShown() {
     snapshot::TrialsReport report;
@@ -376,7 +392,7 @@ class RowsTest : public QObject {
     }
     QStringList verdicts;
     QList<int> order;
-    for (const TableRow& row : trials::rows(report, false)) {
+    for (const TableRow& row : trials::rows(report, {}, false)) {
       verdicts << row.cells[1].text;
       order << row.cells[1].sort.toInt();
       if (row.cells[1].text == u"? not shown") QVERIFY(row.cells[1].tip.contains(QStringLiteral("more rounds")));
