@@ -273,6 +273,9 @@ Status EventWriter::on(std::int64_t run, const BuffersMeasured& event) {
 
 Status EventWriter::on(std::int64_t run, const LedgerMade& event) {
   const std::int64_t session = runs_[run].ledgers++;
+  const ProcessorTimes& processor = event.ledger.processor;
+  SS_STORE_TRY(insert("INSERT INTO ledger_sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", run, session, event.ledger.steps,
+                      event.ledger.threads, processor.cpu, processor.wait, processor.wall, event.ledger.roofWaiting));
   int position = 0;
   for (const LedgerRow& l : event.ledger.lines)
     SS_STORE_TRY(insert("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -308,12 +311,12 @@ Status EventWriter::writeBuffers(std::int64_t run, std::int64_t plan, const snap
 Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
   if (!message.has_peak()) return {};
   const snapshot::MachinePeak& peak = message.peak();
-  constexpr const char* kPeak = "INSERT INTO machine_peaks VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
-  SS_STORE_TRY(insert(kPeak, plan, 0, run, kCompute, peak.operations_per_second(), 0, 0, peak.threads()));
+  constexpr const char* kPeak = "INSERT INTO machine_peaks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  SS_STORE_TRY(insert(kPeak, plan, 0, run, kCompute, peak.operations_per_second(), 0, 0, peak.threads(), peak.waiting()));
   for (int k = 0; k < peak.levels_size(); ++k) {
     const snapshot::MemoryLevel& level = peak.levels(k);
     SS_STORE_TRY(insert(kPeak, plan, k + 1, run, level.name(), level.bytes_per_second(), level.capacity(),
-                        level.measured_over(), peak.threads()));
+                        level.measured_over(), peak.threads(), peak.waiting()));
   }
   for (int i = 0; i < message.instructions_size(); ++i) {
     const snapshot::Instruction& instruction = message.instructions(i);

@@ -1,11 +1,15 @@
 #include "storage/ledger.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "storage/bounded.h"
 #include "storage/sqlite.h"
 
 namespace stepscope::storage {
 namespace {
 
-constexpr int kFirstVersion = 8;
+constexpr int kFirstVersion = 8, kWithProcessor = 17;
 
 }  // namespace
 
@@ -28,6 +32,11 @@ LedgerRow LedgerRecord::total() const {
   LedgerRow sum;
   for (const LedgerRow& line : lines) sum.add(line);
   return sum;
+}
+
+std::int64_t LedgerRecord::withoutCore() const {
+  const LedgerRow all = total();
+  return std::min(all.nsKernel, stepscope::withoutCore(processor, threads, all.ns()));
 }
 
 Result<LedgerRecord> readLedger(const Project& project, std::int64_t run) {
@@ -59,6 +68,23 @@ Result<LedgerRecord> readLedger(const Project& project, std::int64_t run) {
     row.roofNs = lines.real(column);
   }
   SS_STORE_TRY(lines.status());
+  if (project.schemaVersion() >= kWithProcessor) {
+    SS_STORE_ASSIGN(
+        Statement measured,
+        project.connection().prepare("SELECT steps, threads, cpu_ns, wait_ns, wall_ns, roof_waiting FROM ledger_sessions "
+                                     "WHERE run = ?1 ORDER BY session DESC LIMIT 1"));
+    measured.bind(run);
+    if (measured.next()) {
+      const auto count = [&](int column) {
+        return static_cast<int>(std::clamp<std::int64_t>(measured.integer(column), 1, 1 << 20));
+      };
+      out.steps = count(0);
+      out.threads = count(1);
+      out.processor = {boundedSize(measured.integer(2)), boundedSize(measured.integer(3)), boundedSize(measured.integer(4))};
+      out.roofWaiting = std::isfinite(measured.real(5)) ? std::clamp(measured.real(5), 0.0, 1.0) : 0;
+    }
+    SS_STORE_TRY(measured.status());
+  }
   SS_STORE_ASSIGN(Statement advice,
                   project.connection().prepare(
                       "SELECT spent, change, option, value, gain_ns, trial FROM ledger_advice WHERE run = ?1 AND session = "

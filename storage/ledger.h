@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/snapshot/busy_machine.h"
 #include "storage/error.h"
 #include "storage/project.h"
 
@@ -36,8 +37,13 @@ struct LedgerRecord {
   std::string signature;
   std::vector<LedgerRow> lines;
   std::vector<LedgerAdviceRow> advice;  // largest gain first
+  int steps = 1;                        // that were measured
+  int threads = 1;                      // that compute
+  ProcessorTimes processor;             // of all of them; nothing in a file of a version before 17
+  double roofWaiting = 0;               // of the peaks that the roofs are made of (peaksDisturbed)
 
   LedgerRow total() const;
+  std::int64_t withoutCore() const;  // of the time in kernels: how long a thread had no core on average
 };
 
 // The newest ledger of the run; without lines where it has none. A file of a version before 8 that is opened for reading

@@ -175,6 +175,11 @@ std::span<const Migration> migrations() {
        "NULL, "
        "last_alert INTEGER NOT NULL, last_statistics INTEGER NOT NULL);"
        "CREATE INDEX rewinds_index_0 ON rewinds (run)"},
+      {16, "what else ran while a ledger and its roofs were measured: table ledger_sessions",
+       "CREATE TABLE ledger_sessions (run INTEGER NOT NULL, session INTEGER NOT NULL, steps INTEGER NOT NULL, threads "
+       "INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, wait_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL, roof_waiting REAL, "
+       "PRIMARY KEY (run, session));"
+       "ALTER TABLE machine_peaks ADD COLUMN waiting REAL NOT NULL DEFAULT 0"},
   };
   return kAll;
 }

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kFirstVersion = 2;   // of the schema, that has the tables
 constexpr int kWithCounters = 15;  // that has columns for what hardware counted
+constexpr int kWithWaiting = 17;   // that says how long the measurement of peaks waited
 constexpr std::int64_t kMaxSampledSpans = 2'000'000;
 
 // Durations by position in the plan.
@@ -113,16 +114,16 @@ Result<Roofline> readRoofline(const Project& project, const Timing& timing) {
   Roofline roofline;
   if (project.schemaVersion() < kFirstVersion || timing.instructions.empty()) return roofline;
   const std::int64_t plan = timing.instructions.front().plan;
-  SS_STORE_ASSIGN(
-      Statement peaks,
-      project.connection().prepare(
-          "SELECT name, per_second, capacity, measured_over, threads FROM machine_peaks WHERE plan = ? ORDER BY position"));
+  SS_STORE_ASSIGN(Statement peaks,
+                  project.connection().prepare(fmt::format("SELECT name, per_second, capacity, measured_over, threads, {} "
+                                                           "FROM machine_peaks WHERE plan = ? ORDER BY position",
+                                                           project.schemaVersion() >= kWithWaiting ? "waiting" : "0.0")));
   peaks.bind(plan);
   while (peaks.next()) {
     const double perSecond = peaks.real(1);
     roofline.peaks.push_back({peaks.text(0), std::isfinite(perSecond) ? std::max(0.0, perSecond) : 0,
                               boundedSize(peaks.integer(2)), boundedSize(peaks.integer(3)),
-                              static_cast<int>(peaks.integer(4))});
+                              static_cast<int>(peaks.integer(4)), std::isfinite(peaks.real(5)) ? peaks.real(5) : 0});
   }
   SS_STORE_TRY(peaks.status());
   Moved moved;

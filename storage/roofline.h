@@ -23,6 +23,7 @@ struct PeakRow {
   double perSecond = 0;  // operations for kCompute, else bytes
   std::int64_t capacity = 0, measuredOver = 0;
   int threads = 0;
+  double waiting = 0;  // share of the time for which they had no core (peaksDisturbed)
 };
 
 struct RooflineRow {

@@ -14,7 +14,7 @@
 namespace stepscope::storage {
 
 inline constexpr std::int32_t kApplicationId = 0x53545053;  // "STPS"
-inline constexpr int kSchemaVersion = 16;                   // of the files this program writes
+inline constexpr int kSchemaVersion = 17;                   // of the files this program writes
 inline constexpr int kLastCompatibleVersion = 1;            // oldest program version that can read such a file
 
 struct Column {

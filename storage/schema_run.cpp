@@ -103,7 +103,8 @@ Table machinePeaksTable() {
         "update in place, whichever is faster"},
        {"capacity", kInt, "bytes that the level holds, 0 = no limit"},
        {"measured_over", kInt, "bytes of the working set it was measured over, 0 for compute"},
-       {"threads", kInt, "threads it was measured with, 0 = on a device that is not the CPU"}},
+       {"threads", kInt, "threads it was measured with, 0 = on a device that is not the CPU"},
+       {"waiting", kRealOrZero, "share of the time for which they had no core; above 0.05 the peak may be too low"}},
       "PRIMARY KEY (plan, position)",
       {},
       true};

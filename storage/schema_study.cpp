@@ -76,6 +76,23 @@ Table ledgerTable() {
           {}};
 }
 
+Table ledgerSessionsTable() {
+  return {"ledger_sessions",
+          "What the steps of a ledger took of the processors. Above a tenth, wait_ns / (cpu_ns + wait_ns) says that "
+          "something else ran on the machine.",
+          {{"run", kInt, "runs.id"},
+           {"session", kInt, "ledger.session"},
+           {"steps", kInt, "that were measured; the ledger is that of the median one"},
+           {"threads", kInt, "that compute"},
+           {"cpu_ns", kInt, "processor time of the process in all of them"},
+           {"wait_ns", kInt, "its threads were ready to run and had no core, summed up over them"},
+           {"wall_ns", kInt, "by the clock"},
+           {"roof_waiting", kReal,
+            "share of the time for which the measurement of the roofs had no core; above 0.05 they may be too high"}},
+          "PRIMARY KEY (run, session)",
+          {}};
+}
+
 Table ledgerAdviceTable() {
   return {"ledger_advice",
           "What would shrink a line of the ledger.",
@@ -182,7 +199,7 @@ Table rankSpansTable() {
 }  // namespace
 
 std::vector<Table> studyTables() {
-  return {trialsTable(),      ledgerTable(),    ledgerAdviceTable(),    pytorchImportsTable(),
+  return {trialsTable(),      ledgerTable(),    ledgerSessionsTable(),  ledgerAdviceTable(), pytorchImportsTable(),
           pytorchRowsTable(), rankStepsTable(), rankCollectivesTable(), rankSpansTable()};
 }
 

@@ -14,6 +14,7 @@ inline constexpr std::string_view kInt = "INTEGER NOT NULL";
 inline constexpr std::string_view kIntOrZero = "INTEGER NOT NULL DEFAULT 0";  // columns that an older file has not
 inline constexpr std::string_view kText = "TEXT NOT NULL";
 inline constexpr std::string_view kReal = "REAL";
+inline constexpr std::string_view kRealOrZero = "REAL NOT NULL DEFAULT 0";  // columns that an older file has not
 inline constexpr std::string_view kBlob = "BLOB NOT NULL";
 
 std::vector<Table> runTables();    // the file, its runs, the machine

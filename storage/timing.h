@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/snapshot/busy_machine.h"
 #include "storage/error.h"
 #include "storage/judged_steps.h"
 #include "storage/project.h"
@@ -31,19 +32,12 @@ struct TimeStats {  // nanoseconds
 TimeStats statisticsOf(std::vector<std::int64_t>& times);
 
 // What the judged steps are, besides their wall time.
-struct StepKind {
+struct StepKind : ProcessorTimes {                               // sums over the steps whose processor time was measured
   std::int64_t full = 0, recorded = 0, watched = 0, walked = 0;  // steps of each speed
-  std::int64_t cpu = 0, wait = 0, wall = 0;                      // ns: sums over those whose processor time was measured
-  std::int64_t measured = 0;                                     // how many those are
+  std::int64_t measured = 0;                                     // whose processor time was
 
   void add(std::int64_t ns, std::int64_t cpuNs, std::int64_t waitNs, std::string_view speed);
   std::string speed() const;  // "full speed", "recorded", "walked"; several as "12 recorded, 3 full speed"; empty: no step
-  // Of the processor time that the threads asked for, what they waited for, 0..1.
-  double waitShare() const { return cpu + wait > 0 ? static_cast<double>(wait) / static_cast<double>(cpu + wait) : 0; }
-  double processors() const { return wall > 0 ? static_cast<double>(cpu) / static_cast<double>(wall) : 0; }
-  bool busy() const { return waitShare() >= kBusy; }  // something else ran on the machine, and the times are longer for it
-
-  static constexpr double kBusy = 0.1;
 };
 // Times of a and b were not taken in the same way; "A full speed, B recorded".
 std::string unlikeSpeeds(const StepKind& a, const StepKind& b);  // empty where they were

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/cli/command.h"
 #include "app/cli/open_session.h"
@@ -12,6 +13,7 @@
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/ledger.h"
+#include "engine/profile/processor_meter.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/units.h"
 
@@ -41,6 +43,12 @@ nlohmann::json lineJson(const char* event, const LedgerLine& line) {
           {"roof_ns", line.roofNs}};
 }
 
+// The times that a kernel is judged by are longer for it.
+std::string busyWarning(const ProcessorTimes& processor) {
+  const std::string text = busyText(processor);
+  return text.empty() ? text : fmt::format("machine busy: {}", text);
+}
+
 void printLedgerJson(const Ledger& ledger, const std::string& disturbance) {
   for (const LedgerLine& line : ledger.lines) {
     nlohmann::json event = lineJson("ledger_line", line);
@@ -62,6 +70,14 @@ void printLedgerJson(const Ledger& ledger, const std::string& disturbance) {
              {"trial", advice.trial}});
   nlohmann::json total = lineJson("ledger", ledger.total());
   total.update({{"step", ledger.step}, {"ns", ledger.ns}, {"signature", ledger.signature}, {"roof_note", disturbance}});
+  total.update({{"steps", ledger.steps},
+                {"threads", ledger.threads},
+                {"cpu_ns", ledger.processor.cpu},
+                {"wait_ns", ledger.processor.wait},
+                {"wall_ns", ledger.processor.wall},
+                {"busy", ledger.processor.busy()},
+                {"ns_without_core", withoutCore(ledger)},
+                {"roof_waiting", ledger.roofWaiting}});
   sayJson(total);
 }
 
@@ -73,7 +89,10 @@ std::string flopsText(std::int64_t flops) { return fmt::format("{:.3g} G", stati
 
 void printLedgerText(const Ledger& ledger, const LedgerArguments& a, const std::string& disturbance) {
   const LedgerLine total = ledger.total();
+  const std::int64_t away = withoutCore(ledger);
   say("step {} ({}), {}\n\n", ledger.step, ledger.signature, units::time(ledger.ns));
+  if (const std::string busy = busyWarning(ledger.processor); !busy.empty())
+    say("warning: {}; the lines hold it: measure again before judging a kernel by them\n\n", busy);
   const auto part = [](const char* name, const std::string& amount, const std::string& of) {
     return std::vector<std::string>{name, amount, of};
   };
@@ -81,14 +100,14 @@ void printLedgerText(const Ledger& ledger, const LedgerArguments& a, const std::
   const auto flopsPart = [&](const char* name, std::int64_t n) { return part(name, flopsText(n), share(n, flops)); };
   const auto bytesPart = [&](const char* name, std::int64_t n) { return part(name, units::bytes(n), share(n, bytes)); };
   const auto timePart = [&](const char* name, std::int64_t n) { return part(name, units::time(n), share(n, time)); };
-  say("{}\n",
-      table({"spent on", "amount", "share"},
-            {flopsPart("flops: useful", total.flops.useful), flopsPart("flops: padding", total.flops.padding),
-             flopsPart("flops: ignored labels", total.flops.ignored),
-             flopsPart("flops: computed again", total.flops.recomputed), bytesPart("bytes: payload", total.bytes.payload),
-             bytesPart("bytes: casts", total.bytes.cast), bytesPart("bytes: layout", total.bytes.layout),
-             bytesPart("bytes: copies", total.bytes.copy), timePart("time: kernels", total.time.kernel),
-             timePart("time: gaps", total.time.gap), timePart("time: waiting", total.time.waiting)}));
+  say("{}\n", table({"spent on", "amount", "share"},
+                    {flopsPart("flops: useful", total.flops.useful), flopsPart("flops: padding", total.flops.padding),
+                     flopsPart("flops: ignored labels", total.flops.ignored),
+                     flopsPart("flops: computed again", total.flops.recomputed),
+                     bytesPart("bytes: payload", total.bytes.payload), bytesPart("bytes: casts", total.bytes.cast),
+                     bytesPart("bytes: layout", total.bytes.layout), bytesPart("bytes: copies", total.bytes.copy),
+                     timePart("time: kernels", total.time.kernel - away), timePart("time: gaps", total.time.gap),
+                     timePart("time: waiting", total.time.waiting), timePart("time: threads without a core", away)}));
   std::vector<std::vector<std::string>> rows;
   const std::vector<LedgerLine> groups = groupedBy(ledger, a.by);
   for (const LedgerLine& line : groups) {
@@ -116,6 +135,10 @@ storage::LedgerRecord recordOf(const Ledger& ledger) {
   storage::LedgerRecord record;
   record.step = ledger.step;
   record.signature = ledger.signature;
+  record.steps = ledger.steps;
+  record.threads = ledger.threads;
+  record.processor = ledger.processor;
+  record.roofWaiting = ledger.roofWaiting;
   for (const LedgerLine& l : ledger.lines)
     record.lines.push_back({l.instruction, l.phase, l.module, l.op, l.label, l.source, l.flops.useful, l.flops.padding,
                             l.flops.ignored, l.flops.recomputed, l.bytes.payload, l.bytes.cast, l.bytes.layout, l.bytes.copy,
@@ -145,18 +168,29 @@ Status ledger(const LedgerArguments& a, const Output& output) {
   for (const snapshot::Option& option : session->optionList()) values[option.name()] = option.value();
   // The median step of those that are not warm-up, each with its own plan and batch.
   std::vector<Ledger> ledgers;
+  ProcessorTimes processor;
+  std::optional<TeamQueue> queue;  // once the team is there
   for (std::int64_t step = 0; step < steps; ++step) {
+    if (queue) (void)queue->sinceLast();
     SS_ASSIGN(const snapshot::StepRecord record, session->step());
+    const std::int64_t waited = queue ? queue->sinceLast() : record.wait_ns();
     if (recorder) recorder->step(record);
-    if (step == 0 && steps > 1) continue;
     const Stepper& stepper = session->stepper();
+    if (!queue) queue.emplace(stepper.variant().planOptions.threads);
+    if (step == 0 && steps > 1) continue;
+    processor.cpu += record.cpu_ns();
+    processor.wait += waited;
+    processor.wall += record.ns();
     SS_ASSIGN(Ledger made, ledgerOf({&stepper.graph(), &stepper.plan(), &record, &stepper.step().density,
                                      &stepper.step().keptRows, &stepper.batch(), stepper.peak() ? &*stepper.peak() : nullptr,
                                      [&](std::string_view option) { return values[std::string(option)]; }, a.model}));
     ledgers.push_back(std::move(made));
   }
   std::ranges::sort(ledgers, {}, &Ledger::ns);
-  const Ledger& median = ledgers[(ledgers.size() - 1) / 2];
+  Ledger& median = ledgers[(ledgers.size() - 1) / 2];
+  median.steps = static_cast<int>(ledgers.size());
+  median.processor = processor;
+  median.threads = session->stepper().variant().planOptions.threads;
   if (recorder) {
     recorder->ledger(recordOf(median));
     recorder->endRun(storage::RunStatus::kFinished);

@@ -275,11 +275,16 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
   }
 }
 
-void Output::finished(std::int64_t steps, std::int64_t ns) const {
-  if (json_)
-    sayJson({{"event", "done"}, {"steps", steps}, {"ns", ns}});
-  else if (steps > 0)
-    say("{} step{} in {}\n", steps, steps == 1 ? "" : "s", units::time(ns));
+void Output::finished(std::int64_t steps, std::int64_t ns, const ProcessorTimes& processor) const {
+  if (json_) {
+    nlohmann::json event{{"event", "done"}, {"steps", steps}, {"ns", ns}};
+    if (processor.wall > 0)
+      event.update({{"cpu_ns", processor.cpu}, {"wait_ns", processor.wait}, {"busy", processor.busy()}});
+    return sayJson(event);
+  }
+  if (steps > 0) say("{} step{} in {}\n", steps, steps == 1 ? "" : "s", units::time(ns));
+  if (const std::string busy = busyText(processor); !busy.empty())
+    say("machine busy: {}; the times are longer for it\n", busy);
 }
 
 }  // namespace stepscope::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/terminal.h"
+#include "engine/snapshot/busy_machine.h"
 #include "engine/snapshot/recompute.pb.h"
 #include "engine/snapshot/run.pb.h"
 
@@ -38,7 +39,8 @@ class Output {
   // The same, judged: one row or event per pattern and per point of the curve.
   void recomputeReport(const snapshot::RecomputeReport& report) const;
   void step(const snapshot::StepRecord& record, std::int64_t done, std::int64_t total, double secondsSoFar) const;
-  void finished(std::int64_t steps, std::int64_t ns) const;
+  // `processor`: of the steps; says so where the machine was busy. Nothing of it where it was not measured.
+  void finished(std::int64_t steps, std::int64_t ns, const ProcessorTimes& processor = {}) const;
 
  private:
   bool json_;

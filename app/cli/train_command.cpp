@@ -210,6 +210,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
     if (recorder) recorder->alert(alert);
   };
   std::int64_t done = 0;
+  ProcessorTimes processor;
   Status failed = compareWithCapture(a, *session, output, tellAlert);
   const std::int64_t begin = monotonicNs();
   snapshot::StepRecord record;
@@ -236,6 +237,11 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
       break;
     }
     ++done;
+    if (record.cpu_ns() > 0) {
+      processor.cpu += record.cpu_ns();
+      processor.wait += record.wait_ns();
+      processor.wall += record.ns();
+    }
     if (ranks) {
       const auto wish = ranks->stepDone(*session, {asked(), checkpoints.due()}, record, output);
       if (!wish) {
@@ -309,7 +315,7 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
   if (!losses.lastIsFinite()) return invalid(losses.text() + "; expected finite numbers");
   if (!losses.text().empty()) tellWarning("loss_not_finite", losses.text());
   if (ranks && ranks->leads()) ranks->summary(output);
-  output.finished(done, monotonicNs() - begin);
+  output.finished(done, monotonicNs() - begin, processor);
   return {};
 }
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/ledger_record.h"
 
+#include <algorithm>
+
 namespace stepscope {
 
 storage::LedgerRecord ledgerRecord(const snapshot::LedgerReport& report) {
   storage::LedgerRecord record;
   record.step = report.step();
   record.signature = report.signature();
+  record.steps = std::max(1, report.steps());
+  record.threads = std::max(1, report.threads());
+  record.processor = {report.cpu_ns(), report.wait_ns(), report.wall_ns()};
+  record.roofWaiting = report.roof_waiting();
   for (const auto& l : report.lines())
     record.lines.push_back({l.instruction(), l.phase(), l.module(), l.op(), l.label(), l.source(), l.flops_useful(),
                             l.flops_padding(), l.flops_ignored(), l.flops_recomputed(), l.bytes_payload(), l.bytes_cast(),
@@ -21,6 +27,12 @@ snapshot::LedgerReport ledgerReport(const storage::LedgerRecord& record) {
   report.set_step(record.step);
   report.set_ns(record.total().ns());
   report.set_signature(record.signature);
+  report.set_steps(record.steps);
+  report.set_threads(record.threads);
+  report.set_cpu_ns(record.processor.cpu);
+  report.set_wait_ns(record.processor.wait);
+  report.set_wall_ns(record.processor.wall);
+  report.set_roof_waiting(record.roofWaiting);
   for (const storage::LedgerRow& row : record.lines) {
     snapshot::LedgerEntry& entry = *report.add_lines();
     entry.set_instruction(static_cast<int>(row.instruction));

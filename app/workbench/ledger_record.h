@@ -10,7 +10,7 @@
 namespace stepscope {
 
 storage::LedgerRecord ledgerRecord(const snapshot::LedgerReport& report);
-// Without the number of measured steps, which is not kept; the time is the sum of the lines.
+// The time is the sum of the lines; a file of a version before 17 says 1 step and nothing of the processor.
 snapshot::LedgerReport ledgerReport(const storage::LedgerRecord& record);
 // The newest of a run; null: it has none.
 std::shared_ptr<const snapshot::LedgerReport> readLedgerReport(const storage::Project& project, std::int64_t run);

@@ -303,6 +303,10 @@ LedgerLine Ledger::total() const {
   return sum;
 }
 
+std::int64_t withoutCore(const Ledger& ledger) {
+  return std::min(ledger.total().time.kernel, withoutCore(ledger.processor, ledger.threads, ledger.ns));
+}
+
 Result<Ledger> ledgerOf(const LedgerSubject& subject) {
   if (subject.record->spans().empty())
     return invalid("ledger: the step has no times of instructions; expected one that ran with record=instructions");
@@ -310,6 +314,7 @@ Result<Ledger> ledgerOf(const LedgerSubject& subject) {
   ledger.step = subject.record->step();
   ledger.ns = subject.record->ns();
   ledger.signature = subject.plan->signature;
+  if (subject.peak) ledger.roofWaiting = subject.peak->waiting;
   const TokenRows rows(subject);
   const auto roofs = subject.peak ? rooflineOf(*subject.plan, *subject.peak) : std::vector<InstructionRoof>();
   std::map<int, std::size_t> lineOf;  // of the instructions that ran

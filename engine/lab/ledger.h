@@ -4,6 +4,9 @@
 //   bytes   payload · casts · changes of layout · copies
 //   time    in kernels · between them · waiting, before the first kernel, after the last and between parts of the step
 //
+// On a busy machine a part of the time in kernels is that of threads that had no core. The system says how much that was for
+// whole steps (Ledger::processor), not for which instruction: the sums tell it apart, the lines hold it.
+//
 // A line for each instruction, and one for what belongs to none. Per kind the lines sum to the plan's flops and bytes and to
 // the step's time exactly: shares are rounded to whole operations and the rest is useful; where kernels overlap, a
 // nanosecond counts for the one that began first.
@@ -27,6 +30,7 @@
 #include "engine/ir/graph.h"
 #include "engine/plan/plan.h"
 #include "engine/profile/roofline.h"
+#include "engine/snapshot/busy_machine.h"
 #include "engine/snapshot/run.pb.h"
 
 namespace stepscope {
@@ -68,8 +72,14 @@ struct Ledger {
   std::string signature;
   std::vector<LedgerLine> lines;
   std::vector<LedgerAdvice> advice;  // largest gain first
+  ProcessorTimes processor;          // of all that were measured
+  int threads = 1;                   // that compute
+  double roofWaiting = 0;            // cpu::MachinePeak::waiting of the roofs
   LedgerLine total() const;
 };
+
+// Of the time in kernels, how long a thread had no core on average.
+std::int64_t withoutCore(const Ledger& ledger);
 
 // A step that ran with its instructions recorded.
 struct LedgerSubject {

@@ -45,8 +45,8 @@ std::int64_t queued(int thread) {
   return ns;
 }
 
-std::vector<int> teamIds() {
-  std::vector<int> ids(static_cast<std::size_t>(std::max(1, omp_get_max_threads())));
+std::vector<int> teamIds(int threads) {
+  std::vector<int> ids(static_cast<std::size_t>(std::max(1, threads)));
 #pragma omp parallel num_threads(static_cast<int>(ids.size()))
   ids[static_cast<std::size_t>(omp_get_thread_num())] = threadId();
   std::erase(ids, 0);
@@ -61,6 +61,20 @@ std::map<int, std::int64_t> queuedByThread() {
   for (std::filesystem::directory_iterator it("/proc/self/task", error), end; !error && it != end; it.increment(error))
     if (const int thread = std::atoi(it->path().filename().c_str()); thread > 0) queues.emplace(thread, queued(thread));
   return queues;
+}
+
+TeamQueue::TeamQueue(int threads) {
+  for (const int thread : threads > 1 ? teamIds(threads) : std::vector{threadId()}) queued_.emplace(thread, queued(thread));
+}
+
+std::int64_t TeamQueue::sinceLast() {
+  std::int64_t sum = 0;
+  for (auto& [thread, last] : queued_) {
+    const std::int64_t now = queued(thread);
+    sum += std::max<std::int64_t>(0, now - last);
+    last = now;
+  }
+  return sum;
 }
 
 std::int64_t ProcessorMeter::waited() {
@@ -85,7 +99,7 @@ void ProcessorMeter::begin() {
     if (other || (team_ && waited_.size() < static_cast<std::size_t>(omp_get_max_threads()))) {
       caller_ = threadId();
       waited_.clear();
-      for (const int thread : team_ ? teamIds() : std::vector{caller_}) waited_.emplace(thread, -1);
+      for (const int thread : team_ ? teamIds(omp_get_max_threads()) : std::vector{caller_}) waited_.emplace(thread, -1);
     }
     (void)waited();
   }

@@ -35,6 +35,17 @@ class ProcessorMeter {
   std::int64_t cpu_ = 0, began_ = 0, ended_ = 0, read_ = 0, cost_ = 0;
 };
 
+// How long the caller and its team of `threads` were ready to run and had no core: read whenever it is asked, for who
+// measures single short steps.
+class TeamQueue {
+ public:
+  explicit TeamQueue(int threads);
+  std::int64_t sinceLast();  // since it was made or asked
+
+ private:
+  std::map<int, std::int64_t> queued_;  // by thread id
+};
+
 // All threads that the process has now: how long each was ready to run and had no core since it began, by thread id.
 std::map<int, std::int64_t> queuedByThread();
 

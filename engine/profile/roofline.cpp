@@ -106,6 +106,7 @@ snapshot::MachinePeak toSnapshot(const cpu::MachinePeak& peak) {
     o.set_bytes_per_second(level.bytesPerSecond);
   }
   out.set_ns(peak.ns);
+  out.set_waiting(peak.waiting);
   return out;
 }
 
@@ -130,13 +131,6 @@ std::string peakText(const cpu::MachinePeak& peak) {
   if (peak.threads == 0) return text + " on the device";
   text += fmt::format(" with {} thread{}", peak.threads, peak.threads == 1 ? "" : "s");
   return disturbed(peak) ? text + "; " + disturbanceText(peak) : text;
-}
-
-std::string disturbanceText(const cpu::MachinePeak& peak) {
-  if (!disturbed(peak)) return {};
-  return fmt::format(
-      "measured on a busy machine: its threads had no core for {:.0f} % of the time, so the machine may do more",
-      100 * peak.waiting);
 }
 
 }  // namespace stepscope

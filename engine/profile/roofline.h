@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/plan/plan.h"
+#include "engine/snapshot/busy_machine.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "kernels/cpu/loops/machine_peak.h"
@@ -40,11 +41,8 @@ void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapsh
 // threads"; of a device that is not the CPU "... on the device". With disturbanceText() at its end.
 std::string peakText(const cpu::MachinePeak& peak);
 
-// A measurement whose threads had no core for more than this share of the time is too low to trust.
-inline constexpr double kMostQueuedShare = 0.05;
-inline bool disturbed(const cpu::MachinePeak& peak) { return peak.waiting > kMostQueuedShare; }
-// "measured on a busy machine: its threads had no core for 70 % of the time, so the machine may do more"; empty where it was
-// not disturbed.
-std::string disturbanceText(const cpu::MachinePeak& peak);
+// A measurement of a busy machine, and that in words (engine/snapshot/busy_machine.h).
+inline bool disturbed(const cpu::MachinePeak& peak) { return peaksDisturbed(peak.waiting); }
+inline std::string disturbanceText(const cpu::MachinePeak& peak) { return disturbedText(peak.waiting); }
 
 }  // namespace stepscope

@@ -86,6 +86,11 @@ snapshot::LedgerReport ledgerAnswer(const Ledger& ledger) {
   out.set_ns(ledger.ns);
   out.set_steps(ledger.steps);
   out.set_signature(toUtf8(ledger.signature));
+  out.set_cpu_ns(ledger.processor.cpu);
+  out.set_wait_ns(ledger.processor.wait);
+  out.set_wall_ns(ledger.processor.wall);
+  out.set_threads(ledger.threads);
+  out.set_roof_waiting(ledger.roofWaiting);
   for (const LedgerLine& line : ledger.lines) {
     snapshot::LedgerEntry& entry = *out.add_lines();
     entry.set_instruction(line.instruction);

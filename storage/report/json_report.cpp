@@ -186,11 +186,9 @@ Json timingJson(const Timing& timing) {
 Json rooflineJson(const ReportData& data) {
   return {{"peaks", list(data.roofline.peaks,
                          [](const PeakRow& p) {
-                           return Json{{"name", p.name},
-                                       {"per_second", number(p.perSecond)},
-                                       {"capacity", p.capacity},
-                                       {"measured_over", p.measuredOver},
-                                       {"threads", p.threads}};
+                           return Json{{"name", p.name},         {"per_second", number(p.perSecond)},
+                                       {"capacity", p.capacity}, {"measured_over", p.measuredOver},
+                                       {"threads", p.threads},   {"waiting", number(p.waiting)}};
                          })},
           {"instructions", list(data.roofline.rows,
                                 [&data](const RooflineRow& r) {
@@ -304,7 +302,17 @@ std::string jsonReport(const ReportData& data) {
   root["timing"] = timingJson(data.timing);
   root["roofline"] = rooflineJson(data);
   root["kernels"] = kernelsJson(data);
-  root["ledger"] = {{"step", data.ledger.step}, {"signature", data.ledger.signature}};
+  const ProcessorTimes& processor = data.ledger.processor;
+  root["ledger"] = {{"step", data.ledger.step},
+                    {"signature", data.ledger.signature},
+                    {"steps", data.ledger.steps},
+                    {"threads", data.ledger.threads},
+                    {"cpu_ns", processor.cpu},
+                    {"wait_ns", processor.wait},
+                    {"wall_ns", processor.wall},
+                    {"busy", processor.busy()},
+                    {"ns_without_core", data.ledger.withoutCore()},
+                    {"roof_waiting", number(data.ledger.roofWaiting)}};
   root["ledger"]["lines"] = list(data.ledger.lines, [](const LedgerRow& l) {
     return Json{{"instruction", l.instruction},
                 {"phase", l.phase},

@@ -16,8 +16,9 @@
 //   timing        steps, sampled_steps, step (statistics), speed, processor [steps, cpu_ns, wait_ns, wall_ns, busy], phases,
 //   ops, instructions; statistics are n, total_ns, mean_ns,
 //                 median_ns, p95_ns, min_ns, max_ns; warm-up steps are left out
-//   roofline      peaks: [name, per_second, capacity, measured_over, threads], empty when none was measured; instructions:
-//   [position,
+//   ledger        step, signature, steps, threads, cpu_ns, wait_ns, wall_ns, busy, ns_without_core, roof_waiting; lines,
+//   advice roofline      peaks: [name, per_second, capacity, measured_over, threads, waiting], empty when none was measured;
+//   instructions: [position,
 //                 flops, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by, median_ns,
 //                 share, measured_bytes]; counted: what measured_bytes are, empty when no step has counters
 //   kernels       rung, rung_reason, counted of the newest step with them; rows: the table device_kernels, the longest first

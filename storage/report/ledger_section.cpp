@@ -19,7 +19,7 @@ double shareOf(double part, double all) { return all > 0 ? part / all : 0; }
 
 std::string flopsText(std::int64_t flops) { return units::countShort(static_cast<double>(flops)); }
 
-doc::Table sums(const LedgerRow& all) {
+doc::Table sums(const LedgerRow& all, std::int64_t withoutCore) {
   doc::Table table{
       {{"Of", "operations, bytes moved, or time"},
        {"Spent on", "every unit counts once"},
@@ -41,7 +41,8 @@ doc::Table sums(const LedgerRow& all) {
   bytes("casts", all.bytesCast);
   bytes("changes of layout", all.bytesLayout);
   bytes("copies", all.bytesCopy);
-  time("in kernels", all.nsKernel);
+  time("in kernels", all.nsKernel - withoutCore);
+  time("in kernels, its threads without a core", withoutCore);
   time("between kernels", all.nsGap);
   time("waiting", all.nsWaiting);
   return table;
@@ -102,7 +103,19 @@ MaybeSection ledgerSection(const ReportData& data) {
                        "Ledger",
                        fmt::format("step {}, {} · every operation, byte and nanosecond in one place, none twice",
                                    data.ledger.step, units::time(all.ns())),
-                       {sums(all)}};
+                       {}};
+  // Which of the lines had no core is not known: the system says it of whole steps.
+  if (data.ledger.processor.busy())
+    section.blocks.emplace_back(doc::Paragraph{
+        fmt::format("The machine was busy: {}. The times of modules below hold it; measure again on a quiet machine before "
+                    "judging a kernel by them.",
+                    busyText(data.ledger.processor)),
+        doc::Paragraph::Kind::kBad});
+  if (peaksDisturbed(data.ledger.roofWaiting))
+    section.blocks.emplace_back(doc::Paragraph{
+        fmt::format("The roofs were {}: a roof may be above the least time.", disturbedText(data.ledger.roofWaiting)),
+        doc::Paragraph::Kind::kBad});
+  section.blocks.emplace_back(sums(all, data.ledger.withoutCore()));
   addModules(section.blocks, data.ledger, all);
   addAdvice(section.blocks, data.ledger, all);
   return section;

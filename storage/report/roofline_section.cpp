@@ -116,6 +116,10 @@ MaybeSection rooflineSection(const ReportData& data) {
   const bool measured = std::any_of(data.roofline.rows.begin(), data.roofline.rows.end(),
                                     [](const RooflineRow& row) { return row.share.has_value(); });
   doc::Section section{"roofline", "Roofline", peaksText(data), {}};
+  if (const double waiting = data.roofline.peaks.front().waiting; peaksDisturbed(waiting))
+    section.blocks.emplace_back(
+        doc::Paragraph{fmt::format("The roofs were {}: a roof may be above the least time.", disturbedText(waiting)),
+                       doc::Paragraph::Kind::kBad});
   if (!measured) {
     section.blocks.emplace_back(doc::Paragraph{
         "No instruction times were recorded. Turn recording on (it costs at most 2 % of a step) to fill this.",

@@ -127,9 +127,9 @@ std::vector<doc::Block> summaryBlocks(const ReportData& data) {
   if (!data.run.message.empty()) blocks.push_back(doc::Paragraph{data.run.message, doc::Paragraph::Kind::kBad});
   if (data.timing.kind.busy())
     blocks.push_back(doc::Paragraph{
-        fmt::format("The machine was busy: {:.0f} % of the processor time that the steps asked for was spent waiting for a "
-                    "core. Their times are longer for it; run again on a quiet machine before judging them.",
-                    100 * data.timing.kind.waitShare()),
+        fmt::format("The machine was busy: {}. Their times are longer for it; run again on a quiet machine before judging "
+                    "them.",
+                    busyText(data.timing.kind)),
         doc::Paragraph::Kind::kBad});
   doc::Tiles tiles{{lossTile(data), stepTile(data), throughputTile(data)}};
   if (data.timing.kind.measured > 0) tiles.tiles.push_back(processorTile(data));

@@ -23,6 +23,10 @@ LedgerRecord made(std::int64_t step) {
   ledger.lines.push_back({-1, "", "", "", "", "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5000, 0});
   ledger.advice.push_back({"padding", "tokens that count alone", "pass.eliminate_padding", "on", 1.5e6,
                            "stepscope trials m.onnx --only '^pass.eliminate_padding'"});
+  ledger.steps = 5;
+  ledger.threads = 2;
+  ledger.processor = {12'000'000, 8'000'000, 10'000'000};
+  ledger.roofWaiting = 0.7;
   return ledger;
 }
 
@@ -68,6 +72,14 @@ TEST_F(Ledgers, TheNewestComesBackAsItWas) {
   ASSERT_EQ(found->advice.size(), 1u);
   EXPECT_EQ(found->advice[0].trial, wanted.advice[0].trial);
   EXPECT_EQ(found->total().ns(), 4005500);
+  EXPECT_EQ(found->steps, 5);
+  EXPECT_EQ(found->threads, 2);
+  EXPECT_EQ(found->processor.cpu, 12'000'000);
+  EXPECT_EQ(found->processor.wait, 8'000'000);
+  EXPECT_EQ(found->processor.wall, 10'000'000);
+  EXPECT_EQ(found->roofWaiting, 0.7);
+  // Two threads lost 8 of 20 ms: two fifths of a step, which are in its kernels.
+  EXPECT_EQ(found->withoutCore(), 4005500 * 2 / 5);
   EXPECT_TRUE(readLedger(project, 2)->lines.empty()) << "of another run";
 }
 
@@ -79,6 +91,10 @@ TEST_F(Ledgers, StandInTheReport) {
   for (const char* part : {"id=\"ledger\"", "h.0.mlp", "pass.eliminate_padding=on", "to confirm it", "of padded tokens"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
   for (const char* part : {"\"flops_padding\": 50", "\"ns_waiting\": 5000", "\"option\": \"pass.eliminate_padding\""})
+    EXPECT_NE(json.find(part), std::string::npos) << part;
+  for (const char* part : {"its threads without a core", "The machine was busy: 40 %", "The roofs were measured on a busy"})
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  for (const char* part : {"\"ns_without_core\": 1602200", "\"busy\": true", "\"roof_waiting\": 0.7"})
     EXPECT_NE(json.find(part), std::string::npos) << part;
   ASSERT_TRUE(writeReport(project, 2, folder / "none.html"));
   EXPECT_EQ(textOf(folder / "none.html").find("id=\"ledger\""), std::string::npos);

@@ -99,7 +99,11 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute("DROP TABLE rewinds; PRAGMA user_version = 15"));
+  ASSERT_TRUE(connection.execute(
+      "DROP TABLE ledger_sessions; ALTER TABLE machine_peaks DROP COLUMN waiting; PRAGMA user_version = 16"));
+  if (version < 16) {
+    ASSERT_TRUE(connection.execute("DROP TABLE rewinds; PRAGMA user_version = 15"));
+  }
   if (version < 15) {
     ASSERT_TRUE(connection.execute(
         "ALTER TABLE device_work DROP COLUMN counted; ALTER TABLE device_work DROP COLUMN uncounted; ALTER TABLE "
@@ -245,7 +249,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -49,6 +49,32 @@ class RowsTest : public QObject {
              qPrintable(cells.join('|')));
   }
 
+  // Time of threads that had no core is a part of its own, and no kernel's.
+  void aLedgerOfABusyMachineSaysSo() {
+    snapshot::LedgerReport report;
+    snapshot::LedgerEntry& line = *report.add_lines();
+    line.set_ns_kernel(9'000'000);
+    line.set_ns_gap(1'000'000);
+    const auto sizeOf = [&](const QString& name) {
+      for (const ledger::Part& part : ledger::sums(report).front().parts)
+        if (part.name == name) return part.size;
+      return -1.0;
+    };
+    QVERIFY(ledger::warning(report).isEmpty());
+    QCOMPARE(sizeOf(QStringLiteral("kernels")), 9e6);
+    report.set_threads(2);
+    report.set_cpu_ns(60'000'000);
+    report.set_wait_ns(40'000'000);
+    report.set_wall_ns(50'000'000);
+    QCOMPARE(sizeOf(QStringLiteral("kernels")), 5e6);
+    QCOMPARE(sizeOf(QStringLiteral("without a core")), 4e6);
+    QVERIFY2(ledger::warning(report).contains(QStringLiteral("The machine was busy: 40 %")),
+             qPrintable(ledger::warning(report)));
+    QVERIFY(!ledger::warning(report).contains(QStringLiteral("roofs")));
+    report.set_roof_waiting(0.7);
+    QVERIFY(ledger::warning(report).contains(QStringLiteral("The roofs were measured on a busy machine")));
+  }
+
   void columnsShowTheirNumbersWholeAndShortenTexts() {
     RowTableModel model({{QStringLiteral("Name"), {}, false, 10},
                          {QStringLiteral("Bytes"), {}, true, 2},

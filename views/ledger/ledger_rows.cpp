@@ -165,6 +165,8 @@ std::vector<TableRow> rows(const snapshot::LedgerReport& report, By by, const Pl
 std::vector<Sum> sums(const snapshot::LedgerReport& report) {
   snapshot::LedgerEntry all;
   for (const auto& line : report.lines()) add(all, line);
+  const std::int64_t away =
+      std::min<std::int64_t>(all.ns_kernel(), withoutCore(processorOf(report), report.threads(), nsOf(all)));
   const auto part = [](const QString& name, std::int64_t n, const auto& words) {
     return Part{name, words(n), static_cast<double>(n)};
   };
@@ -175,8 +177,8 @@ std::vector<Sum> sums(const snapshot::LedgerReport& report) {
        time(nsOf(all)),
        format::timeExact(nsOf(all)),
        static_cast<double>(nsOf(all)),
-       {part(QStringLiteral("kernels"), all.ns_kernel(), time), part(QStringLiteral("gaps"), all.ns_gap(), time),
-        part(QStringLiteral("waiting"), all.ns_waiting(), time)}},
+       {part(QStringLiteral("kernels"), all.ns_kernel() - away, time), part(QStringLiteral("gaps"), all.ns_gap(), time),
+        part(QStringLiteral("waiting"), all.ns_waiting(), time), part(QStringLiteral("without a core"), away, time)}},
       {QStringLiteral("Operations"),
        flops(flopsOf(all)),
        exact(flopsOf(all), QStringLiteral(" operations")),
@@ -192,6 +194,20 @@ std::vector<Sum> sums(const snapshot::LedgerReport& report) {
        {part(QStringLiteral("payload"), all.bytes_payload(), bytes), part(QStringLiteral("casts"), all.bytes_cast(), bytes),
         part(QStringLiteral("layout"), all.bytes_layout(), bytes),
         part(QStringLiteral("copies"), all.bytes_copy(), bytes)}}};
+}
+
+ProcessorTimes processorOf(const snapshot::LedgerReport& report) {
+  return {std::max<std::int64_t>(0, report.cpu_ns()), std::max<std::int64_t>(0, report.wait_ns()), report.wall_ns()};
+}
+
+QString warning(const snapshot::LedgerReport& report) {
+  QStringList said;
+  if (const std::string busy = busyText(processorOf(report)); !busy.empty())
+    said << QStringLiteral("The machine was busy: %1. The lines hold it: measure again before judging a kernel by them.")
+                .arg(QString::fromStdString(busy));
+  if (const std::string roofs = disturbedText(report.roof_waiting()); !roofs.empty())
+    said << QStringLiteral("The roofs were %1: a roof may be above the least time.").arg(QString::fromStdString(roofs));
+  return said.join(' ');
 }
 
 std::vector<TableColumn> adviceColumns() {

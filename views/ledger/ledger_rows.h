@@ -5,6 +5,7 @@
 #include <QString>
 #include <vector>
 
+#include "engine/snapshot/busy_machine.h"
 #include "engine/snapshot/lab.pb.h"
 #include "views/common/row_table.h"
 
@@ -19,7 +20,13 @@ std::vector<TableColumn> columns(By by);
 // Longest time first. A row selects what it sums, as far as `plan` is the plan of the ledger; null: nothing.
 std::vector<TableRow> rows(const snapshot::LedgerReport& report, By by, const PlanSnapshot* plan);
 
-// The lines summed, as bars show them: parts that are empty too, so that their colours stay.
+// What the measured steps took of the processors, and what is to be said of it and of the roofs before a kernel is judged;
+// empty where the machine was quiet.
+ProcessorTimes processorOf(const snapshot::LedgerReport& report);
+QString warning(const snapshot::LedgerReport& report);
+
+// The lines summed, as bars show them: parts that are empty too, so that their colours stay. Time in kernels is without that
+// in which their threads had no core, which has a part of its own.
 struct Part {
   QString name, amount;  // "padding", "1.2 GFLOP"
   double size = 0;

@@ -34,6 +34,7 @@ LedgerView::LedgerView(const ViewContext& context, QWidget* parent)
       confirm_(new QPushButton(QStringLiteral("Confirm by a trial"))),
       by_(new QComboBox),
       summary_(textLine("", "ledger_summary")),
+      warning_(textLine("warn", "ledger_warning")),
       noAdvice_(textLine("muted", "ledger_no_advice")),
       bars_(new SpentBars),
       adviceModel_(new RowTableModel(ledger::adviceColumns(), this)),
@@ -76,7 +77,7 @@ QWidget* LedgerView::makeTop() {
   buttons->addWidget(summary_, 1);
   buttons->addStretch(0);
   rows->addLayout(buttons);
-  for (QWidget* each : std::initializer_list<QWidget*>{bar_, bars_}) rows->addWidget(each);
+  for (QWidget* each : std::initializer_list<QWidget*>{bar_, warning_, bars_}) rows->addWidget(each);
   return top;
 }
 
@@ -178,6 +179,7 @@ void LedgerView::follow() {
     }
   }
   say(summary_, text, role);
+  say(warning_, report ? ledger::warning(*report) : QString(), QStringLiteral("warn"));
   const snapshot::LedgerAdvice* advice = chosen();
   advice_->setVisible(report != nullptr);
   confirm_->setVisible(report && report->advice_size() > 0 && !store().readOnly());

@@ -41,7 +41,7 @@ class LedgerView : public TablePanel {
   StudyBar* bar_;
   QPushButton* confirm_;
   QComboBox* by_;
-  QLabel *summary_, *noAdvice_;
+  QLabel *summary_, *warning_, *noAdvice_;
   SpentBars* bars_;
   QWidget* advice_;
   RowTableModel* adviceModel_;

@@ -1,9 +1,14 @@
 // `stepscope ledger` as a user runs it: the tables, the events, what it refuses.
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
+#include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -80,6 +85,75 @@ TEST(LedgerCommand, StandsInAProjectForSqlAndReports) {
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_NE(text.str().find("id=\"ledger\""), std::string::npos);
+}
+
+// Threads that want the first core that this process may use.
+class Rivals {
+ public:
+  Rivals() {
+    cpu_set_t all, one;
+    sched_getaffinity(0, sizeof all, &all);
+    while (core_ < CPU_SETSIZE && !CPU_ISSET(core_, &all)) ++core_;
+    CPU_ZERO(&one);
+    CPU_SET(core_, &one);
+    for (int i = 0; i < 3; ++i) {
+      threads_.emplace_back([this] {
+        while (!done_) {
+        }
+      });
+      pthread_setaffinity_np(threads_.back().native_handle(), sizeof one, &one);
+    }
+  }
+  ~Rivals() {
+    done_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int core() const { return core_; }
+
+ private:
+  int core_ = 0;
+  std::atomic<bool> done_ = false;
+  std::vector<std::thread> threads_;
+};
+
+nlohmann::json eventOf(const std::string& text, const std::string& name) {
+  nlohmann::json found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("{"))
+      if (const auto event = nlohmann::json::parse(line); event["event"] == name) found = event;
+  return found;
+}
+
+// Where others took the core, that is no kernel's time.
+TEST(LedgerCommand, OnABusyMachineItDoesNotBlameTheKernels) {
+  if (!std::filesystem::exists("/proc/self/schedstat")) GTEST_SKIP() << "this system does not count how long threads wait";
+  const TemporaryFolder folder;
+  const Rivals rivals;
+  const std::string pinned = "taskset -c " + std::to_string(rivals.core());
+  const std::string busySteps = kLedger + "--threads 1 --steps 60 ";
+  const Answer text = runWith(pinned, busySteps, folder.path());
+  ASSERT_EQ(text.exitCode, 0) << text.text;
+  for (const char* part : {"warning: machine busy: ", "spent waiting for a core", "time: threads without a core"})
+    EXPECT_NE(text.text.find(part), std::string::npos) << part << "\n" << text.text;
+  const nlohmann::json told = eventOf(runWith(pinned, busySteps + "--json", folder.path()).text, "ledger");
+  EXPECT_TRUE(told["busy"].get<bool>()) << told;
+  EXPECT_GT(told["wait_ns"].get<std::int64_t>(), told["cpu_ns"].get<std::int64_t>()) << "three of four turns are others'";
+  EXPECT_GT(told["ns_without_core"].get<std::int64_t>(), 0);
+  EXPECT_LE(told["ns_without_core"].get<std::int64_t>(), told["ns_kernel"].get<std::int64_t>());
+}
+
+TEST(TrainCommand, SaysThatTheMachineWasBusy) {
+  if (!std::filesystem::exists("/proc/self/schedstat")) GTEST_SKIP() << "this system does not count how long threads wait";
+  const TemporaryFolder folder;
+  const Rivals rivals;
+  const std::string train = "train " SS_SAMPLES "/language_model/model.onnx --data " SS_SAMPLES
+                            "/language_model/batches.npz --threads 1 --steps 60 ";
+  const std::string pinned = "taskset -c " + std::to_string(rivals.core());
+  const Answer text = runWith(pinned, train, folder.path());
+  ASSERT_EQ(text.exitCode, 0) << text.text;
+  EXPECT_NE(text.text.find("\nmachine busy: "), std::string::npos) << text.text;
+  EXPECT_TRUE(eventOf(runWith(pinned, train + "--json", folder.path()).text, "done")["busy"].get<bool>());
 }
 
 TEST(LedgerCommand, NoStepsAreNoLedger) {
