@@ -191,12 +191,16 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
                {"applied", p.applied()},
                {"kept_bytes", p.stash_bytes()},
                {"saved_bytes", p.saved_bytes()},
+               {"saved_arena_bytes", p.saved_arena_bytes()},
                {"cost_ns", numberJson(p.cost_ns())},
                {"measured", report.measured()},
+               {"timed_steps", report.timed_steps()},
+               {"cold", report.cold()},
                {"nodes", p.nodes()}});
     for (const auto& p : report.curve())
       sayJson({{"event", "recompute_point"},
                {"peak_bytes", p.peak_bytes()},
+               {"arena_bytes", p.arena_bytes()},
                {"extra_ns", numberJson(p.extra_ns())},
                {"step_ns", numberJson(p.step_ns())},
                {"nodes", p.nodes()},
@@ -208,19 +212,21 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : report.patterns()) {
     std::string ratio = "-";
-    if (p.saved_bytes() > 0 && p.cost_ns() > 0)
-      ratio = units::bytes(static_cast<std::int64_t>(static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6)) + "/ms";
+    if (p.saved_arena_bytes() > 0 && p.cost_ns() > 0)
+      ratio =
+          units::bytes(static_cast<std::int64_t>(static_cast<double>(p.saved_arena_bytes()) / p.cost_ns() * 1e6)) + "/ms";
     rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), units::bytes(p.stash_bytes()),
-                    units::bytes(p.saved_bytes()), time(p.cost_ns()), ratio});
+                    units::bytes(p.saved_arena_bytes()), units::bytes(p.saved_bytes()), time(p.cost_ns()), ratio});
   }
-  say("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}", report.basis(),
-      table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
+  say("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); saves: by which the arena shrinks, "
+      "and the peak of values in it; times: {}\n{}",
+      report.basis(), table({"pattern", "applied", "kept", "saves", "of values", "costs", "ratio"}, rows));
   rows.clear();
   for (const auto& p : report.curve())
-    rows.push_back({std::to_string(p.peak_bytes()), units::bytes(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()),
-                    std::to_string(p.nodes())});
+    rows.push_back({std::to_string(p.peak_bytes()), units::bytes(p.peak_bytes()), units::bytes(p.arena_bytes()),
+                    time(p.extra_ns()), time(p.step_ns()), std::to_string(p.nodes())});
   say("what a budget gives (option recompute.budget = BYTES of live activations)\n{}",
-      table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
+      table({"budget", "peak of values", "arena", "costs", "step", "nodes"}, rows, 0));
 }
 
 void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {

@@ -30,12 +30,13 @@ Inference bound(const Inference& inference, Graph& graph) {
 
 RecomputeAnalysis::RecomputeAnalysis(const Graph& graph, const Inference& inference, const PlanOptions& plan,
                                      std::vector<RecomputeRequest> presentRequests, std::int64_t presentBudget,
-                                     Before before)
+                                     Before before, RecomputeStudy::Complete complete)
     : graph_(graph),
       inference_(bound(inference, graph_)),
       presentRequests_(std::move(presentRequests)),
       presentBudget_(presentBudget),
       before_(std::move(before)),
+      complete_(std::move(complete)),
       study_(graph_, inference_, plan, [this] {
         return before_ ? before_(std::min(done_++, std::max<std::int64_t>(0, total_ - 1)), total_) : Status{};
       }) {}
@@ -52,20 +53,22 @@ Status RecomputeAnalysis::prepare() {
   done_ = 0;
   total_ = static_cast<std::int64_t>(names.size() + ladder.size() + 1);
   for (const RecomputeChoice& choice : ladder) {
-    SS_ASSIGN(RecomputeEffect effect, study_.evaluate(choice));
+    SS_ASSIGN(RecomputeEffect effect, study_.evaluate(choice, complete_));
     // A budget takes the first choice that is low enough, so one that is no lower than those before it is never taken.
     if (curve_.empty() || effect.peak < curve_.back().effect.peak) curve_.push_back({{}, choice, std::move(effect)});
   }
   plainPeak_ = curve_.front().effect.peak;
+  plainArena_ = curve_.front().effect.arena;
   for (const std::string& name : names) {
     RecomputeChoice choice = study_.requested({{name}});
-    SS_ASSIGN(RecomputeEffect effect, study_.evaluate(choice));
+    SS_ASSIGN(RecomputeEffect effect, study_.evaluate(choice, complete_));
     patterns_.push_back({name, std::move(choice), std::move(effect)});
   }
   SS_ASSIGN(present_.choice, study_.choose(presentRequests_, presentBudget_));
-  SS_ASSIGN(present_.effect, study_.evaluate(present_.choice));
-  std::stable_sort(patterns_.begin(), patterns_.end(),
-                   [](const Judged& a, const Judged& b) { return a.effect.peak < b.effect.peak; });
+  SS_ASSIGN(present_.effect, study_.evaluate(present_.choice, complete_));
+  std::stable_sort(patterns_.begin(), patterns_.end(), [](const Judged& a, const Judged& b) {
+    return a.effect.arena != b.effect.arena ? a.effect.arena < b.effect.arena : a.effect.peak < b.effect.peak;
+  });
   prepared_ = true;
   return {};
 }
@@ -75,6 +78,7 @@ snapshot::RecomputePattern RecomputeAnalysis::describe(const Judged& judged, con
   row.set_pattern(toUtf8(judged.pattern));
   row.set_occurrences(static_cast<int>(judged.choice.size()));
   row.set_saved_bytes(plainPeak_ - judged.effect.peak);
+  row.set_saved_arena_bytes(plainArena_ - judged.effect.arena);
   row.set_nodes(static_cast<int>(judged.effect.repeated.size()));
   const std::set<const RecomputeCandidate*> applied(present_.choice.begin(), present_.choice.end());
   std::map<std::string, int> shapes;
@@ -105,6 +109,7 @@ snapshot::RecomputePoint RecomputeAnalysis::describe(const RecomputeChoice& choi
                                                      const NodeTimes& times) const {
   snapshot::RecomputePoint point;
   point.set_peak_bytes(effect.peak);
+  point.set_arena_bytes(effect.arena);
   point.set_nodes(static_cast<int>(effect.repeated.size()));
   for (const NodeId id : effect.repeated)
     if (const auto it = times.ns.find(id.index); it != times.ns.end()) point.set_extra_ns(point.extra_ns() + it->second);
@@ -120,7 +125,11 @@ snapshot::RecomputeReport RecomputeAnalysis::report(const NodeTimes& times) cons
   report.set_plain_peak_bytes(plainPeak_);
   report.set_present_peak_bytes(present_.effect.peak);
   report.set_plain_step_ns(times.plainStep);
+  report.set_plain_arena_bytes(plainArena_);
+  report.set_present_arena_bytes(present_.effect.arena);
   report.set_measured(times.measured);
+  report.set_timed_steps(times.steps);
+  report.set_cold(times.cold);
   report.set_basis(toUtf8(times.basis));
   for (const Judged& judged : patterns_) *report.add_patterns() = describe(judged, times);
   for (const Judged& judged : curve_) *report.add_curve() = describe(judged.choice, judged.effect, times);
@@ -145,7 +154,7 @@ Result<snapshot::RecomputePoint> RecomputeAnalysis::whatIf(const std::vector<Rec
       return invalidOption("recompute.plan", fmt::format("pattern '{}' is not in this graph; expected one of the candidates",
                                                          request.pattern));
   SS_ASSIGN(const RecomputeChoice choice, study_.choose(requests, budget));
-  SS_ASSIGN(const RecomputeEffect effect, study_.evaluate(choice));
+  SS_ASSIGN(const RecomputeEffect effect, study_.evaluate(choice, complete_));
   return describe(choice, effect, times);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 
 #include "engine/build/known_roofs.h"
@@ -10,27 +11,27 @@
 
 namespace stepscope {
 
-NodeTimes nodeTimes(const Stepper& stepper) {
-  NodeTimes times;
-  const ExecutionPlan& plan = stepper.plan();
-  std::vector<double> ns = stepper.times().medians();
-  times.measured = !ns.empty();
-  if (times.measured) {
-    times.basis = fmt::format("medians of the newest {} steps, by instruction",
-                              std::min<std::int64_t>(stepper.times().steps(), StepTimes::kKept));
-  } else {
-    const cpu::MachinePeak& peak = roofsOf(stepper.step().request.options, stepper.variant().planOptions.threads, nullptr);
-    for (const InstructionRoof& roof : rooflineOf(plan, peak)) ns.push_back(roof.ns);
-    times.basis = fmt::format("no step has run: estimated from flops and bytes ({})", peakText(peak));
+namespace {
+
+std::vector<NodeOfInstruction> nodesOf(const Stepper& stepper) {
+  std::vector<NodeOfInstruction> nodes;
+  for (const Instruction& instruction : stepper.plan().instructions) {
+    const Node& node = stepper.graph().node(instruction.node);
+    const bool again = node.phase == Phase::kRecompute;
+    nodes.push_back({again ? node.provenance.forward.index : node.id.index, again});
   }
-  // What runs twice now is known best by its second run; a node that only runs again has no first.
+  return nodes;
+}
+
+// What runs twice is known best by its second run; a node that only runs again has no first.
+NodeTimes byNode(const std::vector<double>& ns, const std::vector<NodeOfInstruction>& nodes) {
+  NodeTimes times;
   std::unordered_map<std::int32_t, double> again;
-  for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
-    const Node& node = stepper.graph().node(plan.instructions[i].node);
-    if (node.phase == Phase::kRecompute) {
-      again[node.provenance.forward.index] = ns[i];
+  for (std::size_t i = 0; i < std::min(ns.size(), nodes.size()); ++i) {
+    if (nodes[i].again) {
+      again[nodes[i].node] = ns[i];
     } else {
-      times.ns[node.id.index] = ns[i];
+      times.ns[nodes[i].node] = ns[i];
       times.plainStep += ns[i];
     }
   }
@@ -41,10 +42,49 @@ NodeTimes nodeTimes(const Stepper& stepper) {
   return times;
 }
 
+std::int64_t keptSteps(const StepTimes& times) { return std::min<std::int64_t>(times.steps(), StepTimes::kKept); }
+
+}  // namespace
+
+// The first step under a plan is cold: what another choice took says more about a node than that.
+NodeTimes RecomputeHistory::nodeTimes(const Stepper& stepper) const {
+  const StepTimes& own = stepper.times();
+  const Run* warm = nullptr;
+  for (const Run& run : runs_)
+    if (isAlike(run, stepper) && run.times.steps() > 0 && !run.times.cold() && (!warm || run.newest > warm->newest))
+      warm = &run;
+  NodeTimes times;
+  if (own.steps() > 0 && (!own.cold() || !warm)) {
+    times = byNode(own.medians(), nodesOf(stepper));
+    times.measured = true;
+    times.cold = own.cold();
+    times.steps = keptSteps(own);
+    times.basis = times.cold ? std::string("1 step, cold: the first one under this plan, which takes longer than later ones")
+                             : fmt::format("medians of the newest {} steps, by instruction", times.steps);
+  } else if (warm) {
+    times = byNode(warm->times.medians(), warm->nodes);
+    times.measured = true;
+    times.steps = keptSteps(warm->times);
+    times.basis = fmt::format(
+        "medians of {} steps under another choice of recompute, by instruction; under this one no step is warm yet",
+        times.steps);
+  } else {
+    const cpu::MachinePeak& peak = roofsOf(stepper.step().request.options, stepper.variant().planOptions.threads, nullptr);
+    std::vector<double> ns;
+    for (const InstructionRoof& roof : rooflineOf(stepper.plan(), peak)) ns.push_back(roof.ns);
+    times = byNode(ns, nodesOf(stepper));
+    times.basis = fmt::format("no step has run: estimated from flops and bytes ({})", peakText(peak));
+  }
+  return times;
+}
+
+bool RecomputeHistory::isAlike(const Run& run, const Stepper& stepper) {
+  return run.signature == stepper.plan().signature && run.settings == stepper.step().settings;
+}
+
 bool RecomputeHistory::sameChoice(const Run& run, const Stepper& stepper) {
   const SymbolicStep& step = stepper.step();
-  return run.signature == stepper.plan().signature && run.plan == step.recomputePlan &&
-         run.budget == step.request.options.recomputeBudget && run.settings == step.settings;
+  return isAlike(run, stepper) && run.plan == step.recomputePlan && run.budget == step.request.options.recomputeBudget;
 }
 
 void RecomputeHistory::add(const Stepper& stepper) {
@@ -61,17 +101,21 @@ void RecomputeHistory::add(const Stepper& stepper) {
                      step.request.options.recomputeBudget,
                      stepper.variant().plan.lowerBoundBytes,
                      0,
+                     0,
                      stepper.variant().step,
+                     nodesOf(stepper),
                      {}});
     run = runs_.end() - 1;
   }
   run->times.add(stepper.lastSpans(), stepper.plan().instructions.size());
   run->arenaBytes = stepper.touchedBytes();
+  run->newest =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 void RecomputeHistory::addRuns(const Stepper& stepper, snapshot::RecomputeReport& report) const {
   for (const Run& run : runs_) {
-    if (run.signature != stepper.plan().signature || run.settings != stepper.step().settings) continue;
+    if (!isAlike(run, stepper)) continue;
     const std::vector<double> sums = run.times.sums();
     if (sums.empty()) continue;
     auto& row = *report.add_runs();
@@ -83,6 +127,8 @@ void RecomputeHistory::addRuns(const Stepper& stepper, snapshot::RecomputeReport
     row.set_median_ns(medianOf(sums));
     row.set_min_ns(*std::min_element(sums.begin(), sums.end()));
     row.set_max_ns(*std::max_element(sums.begin(), sums.end()));
+    row.set_cold(run.times.cold());
+    row.set_newest(run.newest);
     row.set_present(sameChoice(run, stepper) && sameBuild(run, stepper));
   }
 }

@@ -19,6 +19,7 @@ class StepTimes {
 
   // Steps that count: the first one under a plan is warm-up, and only counts while it is the only one.
   std::int64_t steps() const { return added_ > 1 ? added_ - 1 : added_; }
+  bool cold() const { return added_ == 1; }
   // Nanoseconds by instruction, 0 where it did not run; empty before the first step.
   std::vector<double> medians() const;
   // Sums over the instructions of the steps that are held, in no order; empty before the first step.

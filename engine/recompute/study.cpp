@@ -93,7 +93,7 @@ RecomputeChoice RecomputeStudy::requested(const std::vector<RecomputeRequest>& r
   return chosen;
 }
 
-Result<RecomputeEffect> RecomputeStudy::evaluate(const RecomputeChoice& choice) const {
+Result<RecomputeEffect> RecomputeStudy::evaluate(const RecomputeChoice& choice, const Complete& complete) const {
   if (before_) SS_TRY(before_());
   Graph trial = graph_;
   Inference facts = inference_;
@@ -103,6 +103,10 @@ Result<RecomputeEffect> RecomputeStudy::evaluate(const RecomputeChoice& choice) 
   measureLiveBytes(plan);
   RecomputeEffect effect;
   effect.peak = plan.lowerBoundBytes;
+  if (complete) {
+    SS_TRY(complete(plan, trial));
+    effect.arena = plan.arenaBytes + plan.hostArenaBytes;
+  }
   for (const NodeId id : trial.order())
     if (trial.node(id).phase == Phase::kRecompute) effect.repeated.push_back(trial.node(id).provenance.forward);
   return effect;

@@ -26,6 +26,7 @@ using RecomputeChoice = std::vector<const RecomputeCandidate*>;
 
 struct RecomputeEffect {
   std::int64_t peak = 0;         // largest sum of live bytes, without workspaces
+  std::int64_t arena = 0;        // of the plan, with workspaces and gaps; 0 where nobody completed it
   std::vector<NodeId> repeated;  // forward nodes that run again, in the order in which they do
 };
 
@@ -48,8 +49,10 @@ class RecomputeStudy {
   // (pattern_meaning.h). In alphabetical order.
   std::vector<std::string> meant(const std::string& pattern) const;
 
-  // Errors are the planner's.
-  Result<RecomputeEffect> evaluate(const RecomputeChoice& choice) const;
+  // Gives a plan its workspaces and offsets (engine/exec/complete_plan.h, which this folder may not know).
+  using Complete = std::function<Status(ExecutionPlan&, const Graph&)>;
+  // Errors are the planner's, or those of `complete`.
+  Result<RecomputeEffect> evaluate(const RecomputeChoice& choice, const Complete& complete = {}) const;
 
   // The requests, and while the peak is above the budget, single stashes by what they cost per byte saved, then blocks from
   // the front of the model. Out of reach, the lowest of what was tried.

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "engine/build/known_roofs.h"
+#include "engine/exec/complete_plan.h"
 #include "engine/lab/bisect.h"
 #include "engine/lab/buffer_bytes.h"
 #include "engine/lab/capacity.h"
@@ -129,12 +130,18 @@ Result<snapshot::RecomputeReport> Laboratory::recompute(const std::optional<Reco
                                           [](const Stage& stage) { return stage.phase == "specialise"; });
     SS_CHECK(specialised != variant.stages.end());
     const TrainOptions& options = stepper.step().request.options;
+    SS_ASSIGN(Device * device, findDevice(options.device));
+    const auto complete = [device, reuse = options.reuse, known = std::make_shared<KnownWorkspaces>(),
+                           backend = options.referenceKernels ? Backend::kReference : Backend::kCpu,
+                           registry = plans_.model()->registry](ExecutionPlan& plan, const Graph& graph) {
+      return completePlan(plan, graph, backend, registry->operators(), *device, reuse, {}, known.get());
+    };
     analysis_ = std::make_unique<RecomputeAnalysis>(*specialised->graph, *variant.inference, variant.planOptions,
-                                                    options.recomputePlan, options.recomputeBudget, before);
+                                                    options.recomputePlan, options.recomputeBudget, before, complete);
     analysed_ = stepper.sharedVariant();
   }
   SS_TRY(analysis_->prepare());
-  const NodeTimes times = nodeTimes(stepper);
+  const NodeTimes times = history_.nodeTimes(stepper);
   snapshot::RecomputeReport report = analysis_->report(times);
   report.set_signature(stepper.plan().signature);
   if (question) {

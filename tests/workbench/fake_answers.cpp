@@ -94,6 +94,9 @@ void describeRecompute(const GetRecompute& asked, RecomputeReport* r) {
   const std::int64_t peak = 48 << 20;
   r->set_plain_peak_bytes(peak);
   r->set_present_peak_bytes(peak);
+  r->set_plain_arena_bytes(peak);
+  r->set_present_arena_bytes(peak);
+  r->set_timed_steps(9);
   r->set_plain_step_ns(52e6);
   r->set_measured(true);
   r->set_basis("medians of the newest 9 steps, by instruction");
@@ -106,10 +109,12 @@ void describeRecompute(const GetRecompute& asked, RecomputeReport* r) {
     p->add_shapes("float32[2, 128, 768] × 3");
     p->set_stash_bytes((8 << 20) - (i << 20));
     p->set_saved_bytes((6 << 20) - (i << 21));
+    p->set_saved_arena_bytes((6 << 20) - (i << 21));
     p->set_cost_ns(1e6 * (i + 1));
     p->add_makers(i);
     auto* point = r->add_curve();
     point->set_peak_bytes(peak - (i << 22));
+    point->set_arena_bytes(peak - (i << 22));
     point->set_extra_ns(2e6 * i);
     point->set_step_ns(52e6 + 2e6 * i);
     point->set_nodes(i);

@@ -98,6 +98,7 @@ class RecomputeTest : public QObject {
       p->set_pattern(name);
       p->set_occurrences(4);
       p->set_saved_bytes(1 << 20);
+      p->set_saved_arena_bytes(1 << 20);
       p->set_cost_ns(2e6);
       p->set_nodes(4);
       p->set_measured_nodes(4);
@@ -138,7 +139,7 @@ class RecomputeTest : public QObject {
     QVERIFY(r.answered());
     const std::int64_t predicted = r.report()->what_if().peak_bytes();
     QCOMPARE(predicted, before - r.report()->patterns(0).saved_bytes());
-    QVERIFY(r.says(QStringLiteral("Peak ")));
+    QVERIFY(r.says(QStringLiteral("Arena ")));
     QVERIFY(r.apply->isEnabled());
 
     w.loop().act([&] { r.apply->click(); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/recompute/pareto_plot.h"
 
+#include <QDateTime>
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
@@ -35,9 +36,18 @@ bool sound(double x) { return std::isfinite(x) && std::abs(x) < kMost; }
 
 std::int64_t whole(double x) { return sound(x) ? static_cast<std::int64_t>(x) : 0; }
 
+QString timeOfDay(std::int64_t unixNs) {
+  return QDateTime::fromMSecsSinceEpoch(unixNs / 1'000'000).toString(QStringLiteral("HH:mm:ss"));
+}
+
+// A plan that ran before the present one, by the same measure as the line.
+bool isComparable(const snapshot::RecomputeReport& report, const snapshot::RecomputeRun& run) {
+  return run.present() ? report.measured() : report.measured() && !run.cold();
+}
+
 QString describe(const snapshot::RecomputePoint& p) {
-  QString text =
-      QStringLiteral("%1 at the peak, step %2").arg(format::bytes(p.peak_bytes()), format::time(whole(p.step_ns())));
+  QString text = QStringLiteral("%1 at the peak of values, an arena of %2, step %3")
+                     .arg(format::bytes(p.peak_bytes()), format::bytes(p.arena_bytes()), format::time(whole(p.step_ns())));
   text += p.nodes() == 0
               ? QStringLiteral("\nnothing runs again")
               : QStringLiteral("\n%1 nodes run again, %2").arg(format::count(p.nodes()), format::time(whole(p.extra_ns())));
@@ -46,6 +56,13 @@ QString describe(const snapshot::RecomputePoint& p) {
 
 }  // namespace
 
+QString costBasis(const snapshot::RecomputeReport& report) {
+  if (!report.measured()) return QStringLiteral("costs estimated");
+  if (report.cold()) return QStringLiteral("costs of 1 step, cold");
+  return QStringLiteral("costs of %1 step%2")
+      .arg(format::count(report.timed_steps()), report.timed_steps() == 1 ? QString() : QStringLiteral("s"));
+}
+
 ParetoPlot::ParetoPlot(QWidget* parent) : QCustomPlot(parent) {
   setAccessibleName(QStringLiteral("Time of a step over the peak of live activations"));
   setMinimumSize(90, 70);
@@ -53,7 +70,7 @@ ParetoPlot::ParetoPlot(QWidget* parent) : QCustomPlot(parent) {
   predicted_ = addGraph();
   predicted_->setName(QStringLiteral("predicted"));
   measured_ = addGraph();
-  measured_->setName(QStringLiteral("measured"));
+  measured_->setName(QStringLiteral("ran before"));
   present_ = addGraph();
   present_->setName(QStringLiteral("runs now"));
   chosen_ = addGraph();
@@ -76,7 +93,8 @@ void ParetoPlot::colour() {
   const Tokens& t = Tokens::current();
   dressAxes(*this);
   const double unit = Metrics::current().unit;
-  predicted_->setPen(QPen(t.series(0), 1.6));
+  predicted_->setPen(
+      QPen(t.series(0), 1.6, report_ && report_->measured() && !report_->cold() ? Qt::SolidLine : Qt::DashLine));
   predicted_->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, unit * 0.4));
   measured_->setPen(QPen(t.series(3), 1.6));
   measured_->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDiamond, t.series(3), t.panel, unit * 0.75));
@@ -103,7 +121,8 @@ void ParetoPlot::setReport(const std::shared_ptr<const snapshot::RecomputeReport
   };
   if (report_) {
     for (const auto& p : report_->curve()) see(p.peak_bytes(), p.step_ns());
-    for (const auto& r : report_->runs()) see(r.peak_bytes(), r.median_ns());
+    for (const auto& r : report_->runs())
+      if (isComparable(*report_, r)) see(r.peak_bytes(), r.median_ns());
   }
   const Unit &bytes = unitOf(mostBytes, kBytes), &times = unitOf(mostTime, kTimes);
   byteUnit_ = bytes.size;
@@ -118,7 +137,8 @@ void ParetoPlot::setReport(const std::shared_ptr<const snapshot::RecomputeReport
       y << p.step_ns() / timeUnit_;
     }
     for (const auto& r : report_->runs()) {
-      if (!sound(r.median_ns()) || !sound(r.min_ns()) || !sound(r.max_ns())) continue;
+      if (!isComparable(*report_, r) || !sound(r.median_ns()) || !sound(r.min_ns()) || !sound(r.max_ns())) continue;
+      if (r.present()) present_->setName(r.cold() ? QStringLiteral("runs now: 1 step, cold") : QStringLiteral("runs now"));
       (r.present() ? xp : xm) << bytesOf(r.peak_bytes());
       (r.present() ? yp : ym) << r.median_ns() / timeUnit_;
       if (r.present()) continue;
@@ -126,6 +146,11 @@ void ParetoPlot::setReport(const std::shared_ptr<const snapshot::RecomputeReport
       above << std::max(0.0, r.max_ns() - r.median_ns()) / timeUnit_;
     }
   }
+  if (report_)
+    predicted_->setName(!report_->measured() ? QStringLiteral("estimate: the least time")
+                        : report_->cold()    ? QStringLiteral("predicted from 1 step, cold")
+                                             : QStringLiteral("predicted"));
+  colour();
   predicted_->setData(x, y);
   measured_->setData(xm, ym);
   present_->setData(xp, yp);
@@ -184,16 +209,28 @@ QString ParetoPlot::textAt(QPointF pixel, int* point) const {
   for (int i = 0; i < report_->curve_size(); ++i) {
     const auto& p = report_->curve(i);
     offer(
-        p.peak_bytes(), p.step_ns(), [&p] { return QStringLiteral("Predicted: %1").arg(describe(p)); }, i);
+        p.peak_bytes(), p.step_ns(),
+        [&] {
+          return report_->measured() ? QStringLiteral("Predicted (%1): %2").arg(costBasis(*report_), describe(p))
+                                     : QStringLiteral("Estimate, the least time: %1").arg(describe(p));
+        },
+        i);
   }
   for (const auto& r : report_->runs()) {
+    if (!isComparable(*report_, r)) continue;
     offer(
         r.peak_bytes(), r.median_ns(),
         [&r] {
           QString what =
-              QStringLiteral("Measured: %1 at the peak, steps of %2 (median of the newest of %3; %4 to %5)")
-                  .arg(format::bytes(r.peak_bytes()), format::time(whole(r.median_ns())), format::count(r.steps()),
-                       format::time(whole(r.min_ns())), format::time(whole(r.max_ns())));
+              r.present()
+                  ? QStringLiteral("Measured, the plan that runs: ")
+                  : QStringLiteral("Measured at %1, under a plan before the present one: ").arg(timeOfDay(r.newest()));
+          what += r.cold()
+                      ? QStringLiteral("%1 at the peak of values, 1 step of %2, cold")
+                            .arg(format::bytes(r.peak_bytes()), format::time(whole(r.median_ns())))
+                      : QStringLiteral("%1 at the peak of values, steps of %2 (median of the newest of %3; %4 to %5)")
+                            .arg(format::bytes(r.peak_bytes()), format::time(whole(r.median_ns())), format::count(r.steps()),
+                                 format::time(whole(r.min_ns())), format::time(whole(r.max_ns())));
           if (!r.plan().empty()) what += '\n' + format::visible(r.plan());
           if (r.budget() > 0) what += QStringLiteral("\nbudget %1").arg(format::bytes(r.budget()));
           return r.plan().empty() && r.budget() == 0 ? what + QStringLiteral("\nnothing runs again") : what;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Memory against time: what budgets would give as a line, what ran in this session as points, and the choice at hand as a
-// ring.
+// ring. The line is dashed, and says so, where its times are no medians of warm steps. Points of plans before the present
+// one have their own mark and the time of day; where the line is an estimate they are left out, as are those of a single
+// cold step.
 #pragma once
 
 #include <qcustomplot.h>
@@ -11,6 +13,10 @@
 #include "engine/snapshot/recompute.pb.h"
 
 namespace stepscope {
+
+// What the times of a report are: "costs of 9 steps", "costs of 1 step, cold", "costs estimated". The first step under a
+// plan is cold: it takes longer than those after it.
+QString costBasis(const snapshot::RecomputeReport& report);
 
 class ParetoPlot : public QCustomPlot {
   Q_OBJECT

@@ -26,8 +26,9 @@ std::vector<TableColumn> patternColumns() {
                    "Behind it what runs again besides: the budget chose it"),
                9),
           number(QStringLiteral("Saves"),
-                 QStringLiteral("By how much the planned peak of live activations falls when all its occurrences run "
-                                "again and nothing else does: the planner's answer, not a sum")),
+                 QStringLiteral("By how much the arena of the plan shrinks when all its occurrences run again and nothing "
+                                "else does: the planner's answer, workspaces included, not a sum. The tooltip of a cell "
+                                "has the peak of values too, which a budget limits")),
           number(QStringLiteral("Costs"), QStringLiteral("Time of running all its occurrences once more")),
           number(QStringLiteral("Ratio"), QStringLiteral("Bytes saved per time that it costs: the more, the better")),
           number(QStringLiteral("Kept"), QStringLiteral("Bytes of what all its occurrences keep today, a plain sum")),
@@ -36,14 +37,14 @@ std::vector<TableColumn> patternColumns() {
 }
 
 TableCell ratioCell(const snapshot::RecomputePattern& p) {
-  if (p.saved_bytes() <= 0) {
+  if (p.saved_arena_bytes() <= 0) {
     TableCell cell(QStringLiteral("–"), -1.0,
                    QStringLiteral("Nothing is saved: the peak lies elsewhere, or does not fall by this alone"));
     cell.role = QStringLiteral("faint");
     return cell;
   }
   if (!(p.cost_ns() > 0)) return {QStringLiteral("∞"), 1e300, QStringLiteral("It costs no time that can be measured")};
-  const double perMs = static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6;
+  const double perMs = static_cast<double>(p.saved_arena_bytes()) / p.cost_ns() * 1e6;
   const double shown = std::isfinite(perMs) ? std::min(perMs, 9e18) : 0;
   return {QStringLiteral("%1/ms").arg(format::bytes(static_cast<std::int64_t>(shown))), shown};
 }
@@ -59,7 +60,7 @@ void PatternModel::setReport(const std::shared_ptr<const snapshot::RecomputeRepo
   std::vector<TableRow> rows;
   double most = 0;
   if (report)
-    for (const auto& p : report->patterns()) most = std::max(most, static_cast<double>(p.saved_bytes()));
+    for (const auto& p : report->patterns()) most = std::max(most, static_cast<double>(p.saved_arena_bytes()));
   for (int i = 0; report && i < report->patterns_size(); ++i) {
     const auto& p = report->patterns(i);
     TableRow row;
@@ -81,16 +82,21 @@ void PatternModel::setReport(const std::shared_ptr<const snapshot::RecomputeRepo
             : name);
     TableCell shapesCell(shapes.join(QStringLiteral(", ")), {}, shapes.join('\n'));
     shapesCell.role = QStringLiteral("muted");
-    const std::int64_t less = std::clamp(p.saved_bytes(), -kMost, kMost);
-    TableCell saved(format::bytes(less), static_cast<qlonglong>(less), format::bytesExact(less));
+    const std::int64_t less = std::clamp(p.saved_arena_bytes(), -kMost, kMost);
+    const std::int64_t values = std::clamp(p.saved_bytes(), -kMost, kMost);
+    const QString ofValues = values < 0 ? QStringLiteral("the peak of values rises by %1").arg(format::bytesExact(-values))
+                                        : QStringLiteral("the peak of values falls by %1").arg(format::bytesExact(values));
+    TableCell saved(format::bytes(less), static_cast<qlonglong>(less),
+                    QStringLiteral("The arena shrinks by %1; %2").arg(format::bytesExact(less), ofValues));
     if (less > 0 && most > 0) saved.share = static_cast<double>(less) / most;
     if (less < 0) {
       saved.text = QStringLiteral("−") + format::bytes(-less);
-      saved.tip = QStringLiteral("The peak rises by %1: what runs again needs memory where there was least")
-                      .arg(format::bytesExact(-less));
+      saved.tip = QStringLiteral("The arena grows by %1: what runs again needs memory where there was least; %2")
+                      .arg(format::bytesExact(-less), ofValues);
     }
     if (less <= 0) saved.role = less < 0 ? QStringLiteral("warn") : QStringLiteral("faint");
     const bool measured = p.measured_nodes() > 0;
+    const bool warm = measured && !report->cold();
     TableCell cost(
         (measured ? QString() : QStringLiteral("≥ ")) + format::time(whole(p.cost_ns())), p.cost_ns(),
         measured
@@ -98,7 +104,7 @@ void PatternModel::setReport(const std::shared_ptr<const snapshot::RecomputeRepo
                   .arg(format::timeExact(whole(p.cost_ns())), format::count(p.nodes()), format::visible(report->basis()))
             : QStringLiteral("%1 for %2 nodes, the least that this machine can take: %3")
                   .arg(format::timeExact(whole(p.cost_ns())), format::count(p.nodes()), format::visible(report->basis())));
-    if (!measured) cost.role = QStringLiteral("old");
+    if (!warm) cost.role = QStringLiteral("old");
     const TableCell kept(format::bytes(p.stash_bytes()), static_cast<qlonglong>(p.stash_bytes()),
                          format::bytesExact(p.stash_bytes()));
     row.cells = {pattern, {QString(), p.occurrences()}, saved, cost, ratioCell(p), kept, shapesCell};

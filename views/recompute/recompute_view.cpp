@@ -241,9 +241,9 @@ QWidget* RecomputeView::makeControls() {
 QString RecomputeView::headerText() const {
   const auto& report = store().findings().recompute();
   if (!report) return {};
-  return QStringLiteral("peak of values %1 of %2 · %3")
-      .arg(format::bytes(report->present_peak_bytes()), format::bytes(report->plain_peak_bytes()),
-           report->measured() ? QStringLiteral("costs measured") : QStringLiteral("costs estimated"));
+  return QStringLiteral("arena %1 of %2, peak of values %3 of %4 · %5")
+      .arg(format::bytes(report->present_arena_bytes()), format::bytes(report->plain_arena_bytes()),
+           format::bytes(report->present_peak_bytes()), format::bytes(report->plain_peak_bytes()), costBasis(*report));
 }
 
 QString RecomputeView::emptyText() const {
@@ -395,18 +395,22 @@ void RecomputeView::showPrediction() {
                             : QStringLiteral("Applied: %1")
                                   .arg(plan_->text().trimmed().isEmpty() && budget_ == 0
                                            ? QStringLiteral("nothing runs again")
-                                           : QStringLiteral("peak %1").arg(format::bytes(report->present_peak_bytes())));
+                                           : QStringLiteral("arena %1, peak of values %2")
+                                                 .arg(format::bytes(report->present_arena_bytes()),
+                                                      format::bytes(report->present_peak_bytes())));
   } else if (!point) {
     text = problem_.isEmpty() ? QStringLiteral("Working out what this gives …") : QString();
   } else {
     text =
-        QStringLiteral("Peak %1 → %2 (%3), step %4 → %5 (%6)")
-            .arg(format::bytes(report->plain_peak_bytes()), format::bytes(point->peak_bytes()),
-                 format::change(static_cast<double>(report->plain_peak_bytes()), static_cast<double>(point->peak_bytes())),
+        QStringLiteral("Arena %1 → %2 (%3), peak of values %4 → %5, step %6 → %7 (%8; %9)")
+            .arg(format::bytes(report->plain_arena_bytes()), format::bytes(point->arena_bytes()),
+                 format::change(static_cast<double>(report->plain_arena_bytes()), static_cast<double>(point->arena_bytes())),
+                 format::bytes(report->plain_peak_bytes()), format::bytes(point->peak_bytes()),
                  format::time(whole(report->plain_step_ns())), format::time(whole(point->step_ns())),
-                 format::change(report->plain_step_ns(), point->step_ns()));
+                 format::change(report->plain_step_ns(), point->step_ns()), costBasis(*report));
     if (report->present_peak_bytes() != report->plain_peak_bytes())
-      text += QStringLiteral("; the plan that runs has %1").arg(format::bytes(report->present_peak_bytes()));
+      text += QStringLiteral("; the plan that runs has an arena of %1, a peak of %2")
+                  .arg(format::bytes(report->present_arena_bytes()), format::bytes(report->present_peak_bytes()));
     if (budget_ > 0 && point->peak_bytes() > budget_)
       text += QStringLiteral(". The budget cannot be reached: %1 is the least with recompute")
                   .arg(format::bytes(point->peak_bytes()));
@@ -414,9 +418,10 @@ void RecomputeView::showPrediction() {
   const bool missed = report && (isApplied() ? missesBudget() : budget_ > 0 && point && point->peak_bytes() > budget_);
   say(prediction_, text, missed ? QStringLiteral("warn") : QString());
   fitHeight();
-  prediction_->setToolTip(QStringLiteral("Planned peak of live activations and time of a step "
-                                         "with nothing recomputed, and with the choice: %1")
-                              .arg(report ? format::visible(report->basis()) : QString()));
+  prediction_->setToolTip(
+      QStringLiteral("Planned arena, workspaces included, peak of live activations in it and time of a step "
+                     "with nothing recomputed, and with the choice: %1")
+          .arg(report ? format::visible(report->basis()) : QString()));
 }
 
 // The end of the curve is what a budget can do at most; what the report says of the present plan is judged anew after it.

@@ -6,6 +6,7 @@
 
 #include "engine/train/session.h"
 #include "tests/support/models.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
@@ -74,6 +75,33 @@ TEST(RecomputeAnalysis, SaysOfEachPatternWhatApplyingItGives) {
   EXPECT_GT(saving, 0);
 }
 
+// What is promised of memory is what the machine gets back: the arena, with workspaces, of the plan that is made then.
+TEST(RecomputeAnalysis, TheArenaShrinksByWhatItSaves) {
+  int checked = 0;
+  for (const testing::TestModel& model : testing::corpusCases({"gpt2_lm", "bert_mlm", "resnet"}))
+    for (const char* precision : {"fp32", "bf16"}) {
+      const auto openWith = [&](const std::string& plan) {
+        return testing::openSession(model, {{"precision", precision}, {"threads", "1"}, {"recompute.plan", plan}});
+      };
+      const auto plain = openWith("");
+      ASSERT_TRUE(plain) << model.name;
+      const auto report = judged(*plain);
+      EXPECT_EQ(report.plain_arena_bytes(), plain->planSnapshot()->arena_bytes()) << model.name;
+      EXPECT_EQ(report.present_arena_bytes(), report.plain_arena_bytes());
+      int saving = 0;
+      for (const auto& pattern : report.patterns()) {
+        if (pattern.saved_arena_bytes() <= 0 || ++saving > 2) continue;
+        const auto applied = openWith(pattern.pattern() + ":1:-1");
+        ASSERT_TRUE(applied) << model.name << " " << pattern.pattern();
+        EXPECT_EQ(applied->planSnapshot()->arena_bytes(), report.plain_arena_bytes() - pattern.saved_arena_bytes())
+            << model.name << " " << precision << " " << pattern.pattern();
+        EXPECT_EQ(judged(*applied).present_arena_bytes(), applied->planSnapshot()->arena_bytes());
+        ++checked;
+      }
+    }
+  if (checked == 0) GTEST_SKIP() << "no corpus";
+}
+
 TEST(RecomputeAnalysis, DrawsTheCurveThatBudgetsFollow) {
   auto session = open();
   ASSERT_TRUE(session);
@@ -127,8 +155,18 @@ TEST(RecomputeAnalysis, EstimatesCostsUntilAStepHasRun) {
   EXPECT_FALSE(before.measured());
   EXPECT_NE(before.basis().find("estimated from flops and bytes"), std::string::npos) << before.basis();
   EXPECT_EQ(before.runs_size(), 0);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(session->step().has_value());
+  EXPECT_EQ(before.timed_steps(), 0);
+  ASSERT_TRUE(session->step().has_value());
+  const auto cold = judged(*session);
+  EXPECT_TRUE(cold.measured() && cold.cold()) << cold.basis();
+  EXPECT_EQ(cold.timed_steps(), 1);
+  EXPECT_TRUE(cold.runs(0).cold());
+  EXPECT_NE(cold.basis().find("1 step, cold"), std::string::npos) << cold.basis();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(session->step().has_value());
   const auto after = judged(*session);
+  EXPECT_FALSE(after.cold() || after.runs(0).cold());
+  EXPECT_EQ(after.timed_steps(), 2);
+  EXPECT_GT(after.runs(0).newest(), 0);
   EXPECT_TRUE(after.measured());
   EXPECT_GT(after.plain_step_ns(), 0);
   for (const auto& pattern : after.patterns()) EXPECT_EQ(pattern.measured_nodes(), pattern.nodes()) << pattern.pattern();
@@ -136,6 +174,34 @@ TEST(RecomputeAnalysis, EstimatesCostsUntilAStepHasRun) {
   EXPECT_EQ(after.runs(0).steps(), 2);  // the first is warm-up
   EXPECT_TRUE(after.runs(0).present());
   EXPECT_EQ(after.runs(0).peak_bytes(), after.plain_peak_bytes());
+}
+
+// Neither an estimate nor a cold step takes the place of what warm steps of another choice have told.
+TEST(RecomputeAnalysis, TheCurveStaysUntilAStepIsWarmUnderTheNewPlan) {
+  auto session = open();
+  ASSERT_TRUE(session);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(session->step().has_value());
+  const auto before = judged(*session);
+  ASSERT_TRUE(set(*session, "recompute.budget", "1").has_value());
+  const auto applied = judged(*session);
+  ASSERT_TRUE(session->step().has_value());
+  const auto cold = judged(*session);
+  for (const auto* report : {&applied, &cold}) {
+    EXPECT_TRUE(report->measured() && !report->cold()) << report->basis();
+    EXPECT_EQ(report->timed_steps(), 3);
+    EXPECT_NE(report->basis().find("under another choice of recompute"), std::string::npos) << report->basis();
+    EXPECT_EQ(report->plain_step_ns(), before.plain_step_ns());
+    ASSERT_EQ(report->curve_size(), before.curve_size());
+    for (int i = 0; i < report->curve_size(); ++i) EXPECT_EQ(report->curve(i).step_ns(), before.curve(i).step_ns()) << i;
+  }
+  ASSERT_EQ(cold.runs_size(), 2);
+  EXPECT_TRUE(cold.runs(1).cold() && cold.runs(1).present());
+  EXPECT_FALSE(cold.runs(0).present());
+  EXPECT_LT(cold.runs(0).newest(), cold.runs(1).newest());
+  ASSERT_TRUE(session->step().has_value());
+  const auto warm = judged(*session);
+  EXPECT_EQ(warm.timed_steps(), 1);
+  EXPECT_FALSE(warm.cold());
 }
 
 TEST(RecomputeAnalysis, CanBeCancelled) {
