@@ -1,6 +1,7 @@
 // `stepscope precision`: what a low precision costs and risks, against float32.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -65,6 +66,8 @@ void printPrecisionJson(const snapshot::PrecisionReport& report) {
              {"max_rel", numberJson(g.max_rel())},
              {"not_finite", g.not_finite()},
              {"norm", numberJson(g.norm())},
+             {"terms", numberJson(g.terms())},
+             {"zero_up_to_rounding", g.zero()},
              {"update_error", numberJson(g.update_error())}});
   for (const auto& n : report.nodes()) {
     nlohmann::json event{{"event", "precision_node"},
@@ -142,9 +145,19 @@ void printPrecisionText(const snapshot::PrecisionReport& report) {
   rows.clear();
   for (const auto& g : report.gradients())
     if (rows.size() < kRows)
-      rows.push_back({g.name(), number(g.error()), fmt::format("{:.6f}", g.cosine()), number(g.max_abs()),
-                      number(g.max_rel()), number(g.norm()), number(g.update_error())});
+      rows.push_back(g.zero()
+                         ? std::vector<std::string>{g.name(), "zero", "-", number(g.max_abs()), "-", number(g.norm()), "-"}
+                         : std::vector<std::string>{g.name(), number(g.error()), fmt::format("{:.6f}", g.cosine()),
+                                                    number(g.max_abs()), number(g.max_rel()), number(g.norm()),
+                                                    number(g.update_error())});
   say("{}", table({"gradient of", "off by", "cosine", "largest", "relative", "norm", "update off by"}, rows));
+  if (const auto zero = std::ranges::count_if(report.gradients(), [](const auto& g) { return g.zero(); }); zero > 0) {
+    std::string names;
+    for (const auto& g : report.gradients())
+      if (g.zero()) names += (names.empty() ? "" : ", ") + g.name();
+    say("zero up to rounding, {}: {}; in fp32 they are what rounding leaves of terms that cancel, and have no error\n", zero,
+        names);
+  }
   if (report.gradients_size() > kRows) say("and {} more (--json lists them)\n", report.gradients_size() - kRows);
   rows.clear();
   for (const auto& n : report.nodes())

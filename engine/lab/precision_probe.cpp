@@ -89,6 +89,11 @@ Status PrecisionProbe::reference(const Stepper& stepper, int instruction) {
     sample.elements.reserve(static_cast<std::size_t>(sample.total / stride + 1));
     for (std::int64_t i = 0; i < sample.total; i += stride)
       sample.elements.push_back(static_cast<float>(elementAsDouble(view, i)));
+    if (const Node& node = stepper.graph().node(ran.node); sumsTerms(node) && view.dtype == DType::kF32) {
+      // What is lost already is not known: then the value is compared as any.
+      if (const auto terms = executor.read(node.input(0)); terms && terms->dtype() == DType::kF32)
+        sample.summed = summedTerms(terms->view(), view);
+    }
     samples_[key] = std::move(sample);
   }
   return {};
@@ -173,6 +178,10 @@ Status PrecisionProbe::compared(const Stepper& stepper, int instruction) {
     }
     std::int64_t notFinite = 0;
     const Found found = compare(sample->second, view, into, &notFinite);
+    if (sample->second.summed && sample->second.summed->zeroUpToRounding() && !found.overflowed) {
+      found_[id.index] = read;
+      continue;
+    }
     found_[id.index] = found;
     if (read.overflowed) continue;
     added.error = std::max(added.error, found.overflowed ? kInfinite : found.error - read.error);
@@ -183,6 +192,21 @@ Status PrecisionProbe::compared(const Stepper& stepper, int instruction) {
     if (input && isLow(graph.value(input).type.dtype)) added.dtype = graph.value(input).type.dtype;
   added_.push_back(added);
   return {};
+}
+
+std::optional<SummedTerms> PrecisionProbe::termsOf(const Stepper& reference, ValueId id) const {
+  const Graph& graph = reference.graph();
+  while (id) {
+    if (const auto it = samples_.find(reference.keys().keyOf(id)); it != samples_.end() && it->second.summed)
+      return it->second.summed;
+    const NodeId producer = graph.value(id).producer;
+    if (!producer) return std::nullopt;
+    const Node& node = graph.node(producer);
+    const bool same = isOp(node, "Cast") || isOp(node, "Reshape") || isOp(node, "Flatten") || isOp(node, "Transpose") ||
+                      isOp(node, "Squeeze") || isOp(node, "Unsqueeze") || isOp(node, "Identity");
+    id = same ? node.input(0) : ValueId();
+  }
+  return std::nullopt;
 }
 
 std::vector<snapshot::PrecisionClass> PrecisionProbe::classes() const {

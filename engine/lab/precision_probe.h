@@ -1,14 +1,17 @@
 // Looks at the values of one step in low precision next to those of the same step in float32, while both run.
 //
 // The float32 step runs first and leaves a sample of each value under its key; the other one is compared with that as its
-// instructions run. Values that only one of the plans computes are counted, not compared.
+// instructions run. Values that only one of the plans computes are counted, not compared; nor is what is zero up to rounding
+// in float32 (summed_terms.h): its error is taken for that of what it was made from.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/lab/summed_terms.h"
 #include "engine/profile/exponent_histogram.h"
 #include "engine/snapshot/precision.pb.h"
 #include "engine/step/stepper.h"
@@ -24,6 +27,10 @@ class PrecisionProbe {
   Status reference(const Stepper& stepper, int instruction);
   Status compared(const Stepper& stepper, int instruction);
 
+  // What a value was summed up from in the float32 step, if one node summed it up: itself, or what it is a view, a cast or a
+  // permutation of.
+  std::optional<SummedTerms> termsOf(const Stepper& reference, ValueId id) const;
+
   std::vector<snapshot::PrecisionClass> classes() const;
   // Nodes that compute in a low type, what adds most first. `plain`: the graph that option precision.force chooses from.
   std::vector<snapshot::PrecisionNode> nodes(const Stepper& stepper, const Graph& plain) const;
@@ -32,6 +39,7 @@ class PrecisionProbe {
   struct Sample {
     std::vector<float> elements;
     std::int64_t notFinite = 0, total = 0;
+    std::optional<SummedTerms> summed;
   };
   // Of a value of the compared step.
   struct Found {

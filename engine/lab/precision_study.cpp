@@ -176,7 +176,7 @@ class Study {
     if (const ValueId finite = low->step().optimizer.finite)
       if (const auto contents = low->stepper->executor().read(finite))
         report_.set_skipped(elementAsDouble(contents->view(), 0) == 0);
-    SS_TRY(compareParameters(*low, *reference));
+    SS_TRY(compareParameters(*low, *reference, probe));
     for (snapshot::PrecisionClass& tensors : probe.classes()) *report_.add_classes() = std::move(tensors);
     std::vector<snapshot::PrecisionNode> nodes = probe.nodes(*low->stepper, low->plain());
     nodes.resize(std::min<std::size_t>(nodes.size(), kNodesTold));
@@ -225,7 +225,7 @@ class Study {
     return distance;
   }
 
-  Status compareParameters(const Lane& low, const Lane& wide) {
+  Status compareParameters(const Lane& low, const Lane& wide, const PrecisionProbe& probe) {
     TensorDistance all, updates;
     std::vector<snapshot::PrecisionGradient> list;
     for (std::size_t i = 0; i < low.step().trained.size(); ++i) {
@@ -238,12 +238,17 @@ class Study {
       const TensorDistance update = updateDistance(low, wide, name);
       updates.add(update);
       told.set_update_error(update.error());
+      if (const auto summed = probe.termsOf(*wide.stepper, wide.step().optimizer.accumulated[i])) {
+        told.set_terms(summed->terms / factorOf(wide));
+        told.set_zero(summed->zeroUpToRounding() && told.not_finite() == 0);
+      }
       list.push_back(std::move(told));
     }
     report_.set_error(all.error());
     report_.set_not_finite(all.notFinite);
     report_.set_update_error(updates.error());
-    std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.error() > b.error(); });
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.zero() != b.zero() ? b.zero() : a.error() > b.error(); });
     for (snapshot::PrecisionGradient& told : list) *report_.add_gradients() = std::move(told);
     return {};
   }

@@ -135,6 +135,26 @@ class PrecisionViewTest : public QObject {
     QVERIFY(s.says(QStringLiteral("cancelled")));
   }
 
+  // Noise beside noise is no error, and is told as none.
+  void aGradientThatIsZeroUpToRoundingHasNoError() {
+    auto study = report();
+    auto* g = study->add_gradients();
+    g->set_name("key.bias");
+    g->set_error(16143);
+    g->set_max_rel(2);
+    g->set_update_error(358);
+    g->set_norm(1.8e-10);
+    g->set_terms(2e-3);
+    g->set_zero(true);
+    const auto rows = precision::gradientRows(*study, nullptr);
+    QCOMPARE(rows[0].cells[1].text, QStringLiteral("0.0100"));
+    QCOMPARE(rows[1].cells[1].text, QStringLiteral("zero up to rounding"));
+    QVERIFY(rows[1].cells[1].sort.toDouble() < rows[0].cells[1].sort.toDouble());
+    for (const TableCell& cell : rows[1].cells) QVERIFY(!cell.text.contains(QStringLiteral("358")));
+    QVERIFY2(rows[1].cells[1].tip.contains(QStringLiteral("rounding leaves of terms that cancel")),
+             qPrintable(rows[1].cells[1].tip));
+  }
+
   void aStudyFillsItsTables() {
     StudyBench s;
     QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(s.nodes->model()),

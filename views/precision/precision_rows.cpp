@@ -176,6 +176,12 @@ std::vector<TableRow> gradientRows(const snapshot::PrecisionReport& report, cons
     if (const auto it = byName.find(g.name()); it != byName.end()) row.target = Selection::ofValue(it->second);
     TableCell cosine(format::number(g.cosine(), 6), std::isnan(g.cosine()) ? -2.0 : g.cosine());
     if (!(g.cosine() >= 0.99)) cosine.role = QStringLiteral("warn");
+    const QString none =
+        g.zero() ? QStringLiteral(
+                       "Zero up to rounding: in float32 its norm, %1, is what rounding leaves of terms that cancel "
+                       "(%2), so a share of it is noise beside noise. A bias of attention's keys is such a one")
+                       .arg(format::number(g.norm(), 3), format::number(g.terms(), 3))
+                 : QString();
     row.cells = {TableCell(format::visible(g.name()), {}, QStringLiteral("%1 elements").arg(format::count(g.elements()))),
                  errorCell(g.error(), g.not_finite() > 0
                                           ? QStringLiteral("%1 elements are not finite").arg(format::count(g.not_finite()))
@@ -185,6 +191,11 @@ std::vector<TableRow> gradientRows(const snapshot::PrecisionReport& report, cons
                  errorCell(g.max_rel()),
                  TableCell(format::number(g.norm(), 3), g.norm()),
                  errorCell(g.update_error())};
+    if (g.zero()) {
+      row.cells[1] = TableCell(QStringLiteral("zero up to rounding"), -1.0, none);
+      for (const std::size_t share : {2u, 4u, 6u}) row.cells[share] = TableCell(QStringLiteral("–"), -1.0, none);
+      for (TableCell& cell : row.cells) cell.role = QStringLiteral("faint");
+    }
     rows.push_back(std::move(row));
   }
   return rows;
