@@ -253,7 +253,15 @@ Command compareCommand() {
       printCompareText(*result, args->tolerance);
       printTrials(pairs);
     }
-    return args->check && (result->steps.tolerance || result->steps.both == 0) ? kFailed : kSuccess;
+    if (!args->check) return kSuccess;
+    if (result->steps.both == 0)
+      return tellError(
+          fmt::format("compare: runs {} and {} share no step; expected steps that both have", args->a, args->b));
+    if (result->steps.tolerance)
+      return tellError(fmt::format("compare: runs {} and {} part in {}; expected no difference above rtol {:g}, atol {:g}",
+                                   args->a, args->b, divergenceText(result->steps.tolerance), args->tolerance.rtol,
+                                   args->tolerance.atol));
+    return kSuccess;
   };
   return command;
 }

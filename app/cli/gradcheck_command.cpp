@@ -69,9 +69,12 @@ void printText(const snapshot::GradcheckReport& report) {
                       fmt::format("{:.3g}", input.norm()), fmt::format("{:.1e}", input.error()), input.verdict()});
   }
   say("step {} ({})\n\n", report.step(), report.batch());
-  say("{}", table({"node", "op", "operand", "norm of gradient", "error", "verdict"}, rows, 3));
+  say("{}", table({"node", "op", "operand", "norm of its gradient", "error", "verdict"}, rows, 3));
   if (!notes.empty()) say("\n{}", Ready{notes});
-  say("\n{} of {} nodes agree with finite differences in float64, {} differ, {} unchecked; error: relative, of the slope "
+  say("\nnorm of its gradient: of a probe, a weighted sum of what the node alone makes; the gradient of the step's loss is "
+      "that "
+      "of --dump-grads\n");
+  say("{} of {} nodes agree with finite differences in float64, {} differ, {} unchecked; error: relative, of the slope "
       "along random "
       "directions and of single elements, at most {:g}\n",
       report.agreed(), report.nodes_size(), report.differed(), report.nodes_size() - report.agreed() - report.differed(),

@@ -21,9 +21,29 @@ std::vector<nlohmann::json> eventsOfKind(const std::string& text, const std::str
   return events;
 }
 
+// A script sees what failed, not an exit code alone.
+TEST(CompareCommand, ACheckThatFailsSaysWhereTheRunsPart) {
+  const TemporaryFolder folder;
+  const auto project = folder.path() / "p.stepscope";
+  const std::string train = "train " + kDigitsWithData + "--steps 3 --project " + project.string();
+  ASSERT_EQ(run(train, folder.path()).exitCode, 0);
+  ASSERT_EQ(run(train + " --lr 0.5", folder.path()).exitCode, 0);
+  const std::string compare = "compare " + project.string();
+  for (const char* json : {"", " --json"}) {
+    const Answer checked = run(compare + " 1 2 --check" + json, folder.path());
+    EXPECT_EQ(checked.exitCode, 1);
+    EXPECT_NE(checked.text.find("compare: runs 1 and 2 part in step 1, "), std::string::npos) << checked.text;
+    EXPECT_NE(checked.text.find("expected no difference above rtol 1e-05, atol 1e-08"), std::string::npos) << checked.text;
+  }
+  const Answer same = run(compare + " 1 1 --check", folder.path());
+  EXPECT_EQ(same.exitCode, 0);
+  EXPECT_EQ(same.text.find("expected"), std::string::npos) << same.text;
+}
+
 TEST(GradcheckCommand, ComparesRulesWithFiniteDifferences) {
   const TemporaryFolder folder;
   const Answer text = run("gradcheck " + kDigitsWithData + "--node Relu", folder.path());
+  EXPECT_NE(text.text.find("norm of its gradient: of a probe"), std::string::npos) << text.text;
   EXPECT_EQ(text.exitCode, 0) << text.text;
   EXPECT_NE(text.text.find("agree with finite differences in float64, 0 differ"), std::string::npos) << text.text;
   const Answer json = run("gradcheck " + kDigitsWithData + "--node Relu --json", folder.path());
