@@ -257,6 +257,8 @@ class LaboratoryTest : public QObject {
     const QString page = find<QTextBrowser>(view, "bisect_finding")->toPlainText();
     QVERIFY2(page.contains(QStringLiteral("precision")) && page.contains(QFileInfo(file).fileName()), qPrintable(page));
     w.picture(QStringLiteral("bisect"));
+    QVERIFY2(page.contains(QStringLiteral("computes other numbers")) && !page.contains(QStringLiteral("Changed since")),
+             qPrintable(page));
     QVERIFY(w.act("undo"));
     QVERIFY(w.loop().wait([&] {
       for (const auto& o : w->store().options())
@@ -264,6 +266,11 @@ class LaboratoryTest : public QObject {
       return false;
     }));
     QVERIFY(w.settled());
+    const QString dated = find<QTextBrowser>(view, "bisect_finding")->toPlainText();
+    QVERIFY2(dated.contains(QStringLiteral("computed other numbers")) &&
+                 dated.contains(QStringLiteral("precision was bf16, is fp32 now")),
+             qPrintable(dated));
+    w.picture(QStringLiteral("bisect-undone"));
     QVERIFY(w.act("step_whole"));
     QVERIFY_LOOP(w);
   }

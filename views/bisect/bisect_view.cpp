@@ -3,6 +3,8 @@
 
 #include <QHBoxLayout>
 #include <QVBoxLayout>
+#include <map>
+#include <string_view>
 
 #include "views/common/details.h"
 #include "views/common/findings.h"
@@ -18,6 +20,10 @@ constexpr int kMostNodes = 40;
 QString errorOf(double error, const std::string& what) {
   return what.empty() ? format::number(error, 2)
                       : QStringLiteral("%1 of the %2").arg(format::number(error, 2), format::visible(what));
+}
+
+QString valueOf(std::string_view value) {
+  return value.empty() ? QStringLiteral("empty") : format::visible(std::string(value));
 }
 
 }  // namespace
@@ -52,7 +58,9 @@ BisectView::BisectView(const ViewContext& context, QWidget* parent)
   connect(bar_, &StudyBar::startWanted, this, [this] { emit wishes().bisect(); });
   connect(page_, &Details::selected, this, [this](const Selection& target) { selection().select(target); });
   connect(&store().findings().bisect(), &Study::changed, this, &BisectView::follow);
+  connect(&store().findings(), &Findings::bisectedOptionsChanged, this, &BisectView::follow);
   connect(&store(), &SnapshotStore::planChanged, this, &BisectView::follow);
+  connect(&store(), &SnapshotStore::optionsChanged, this, &BisectView::follow);
   connect(&store(), &SnapshotStore::workerChanged, this, &BisectView::follow);
   follow();
 }
@@ -82,11 +90,32 @@ void BisectView::follow() {
   page_->end();
 }
 
+QStringList BisectView::changedSince() const {
+  std::map<std::string_view, std::string_view> now;
+  for (const auto& option : store().options()) now[option.name()] = option.value();
+  QStringList changes;
+  for (const auto& then : store().findings().bisectedOptions())
+    if (const auto it = now.find(then.name()); it != now.end() && it->second != then.value())
+      changes << QStringLiteral("%1 was %2, is %3 now")
+                     .arg(format::visible(then.name()), valueOf(then.value()), valueOf(it->second));
+  return changes;
+}
+
 void BisectView::showFinding(const snapshot::BisectFinding& f) {
   using D = Details;
   page_->begin();
-  page_->title(f.differs() ? QStringLiteral("Step %1 computes other numbers than the reference").arg(f.step())
-                           : QStringLiteral("Step %1 computes what the reference computes").arg(f.step()));
+  // The finding is of the options that stood then: it says so as soon as others stand.
+  const QStringList changes = changedSince();
+  const bool holds = changes.isEmpty();
+  page_->title((f.differs() ? holds ? QStringLiteral("Step %1 computes other numbers than the reference")
+                                    : QStringLiteral("Step %1 computed other numbers than the reference")
+                : holds ? QStringLiteral("Step %1 computes what the reference computes")
+                            : QStringLiteral("Step %1 computed what the reference computes"))
+                   .arg(f.step()));
+  if (!holds)
+    page_->row(QStringLiteral("Changed since"),
+               D::text(changes.join(QStringLiteral("; "))) + ' ' +
+                   D::quiet(QStringLiteral("“Find the cause” looks at the step as it is now")));
   page_->row(QStringLiteral("Error"),
              D::text(errorOf(f.error(), f.worst())) + ' ' +
                  D::quiet(QStringLiteral("relative L2; up to %1 is rounding").arg(format::number(f.tolerance(), 2))));
@@ -94,7 +123,8 @@ void BisectView::showFinding(const snapshot::BisectFinding& f) {
       QStringLiteral("Compared"),
       D::text(QStringLiteral("%1 options differ from the reference, %2 steps run").arg(f.candidates()).arg(f.tried())));
   if (f.differs()) {
-    page_->heading(QStringLiteral("The smallest set of options that shows it"));
+    page_->heading(holds ? QStringLiteral("The smallest set of options that shows it")
+                         : QStringLiteral("The smallest set of options that showed it"));
     for (const auto& option : f.options())
       page_->row(format::visible(option.name()),
                  D::strong(format::visible(option.value())) + ' ' +

@@ -21,6 +21,7 @@ class BisectView : public View {
  private:
   void follow();
   void showFinding(const snapshot::BisectFinding& finding);
+  QStringList changedSince() const;  // options that are others now than when the finding was made
 
   StudyBar* bar_;
   Details* page_;

@@ -98,6 +98,8 @@ class Findings : public QObject {
   StudyOf<snapshot::CapacityReport>& capacity() { return capacity_; }
   const StudyOf<snapshot::BisectFinding>& bisect() const { return bisect_; }  // why numbers differ
   StudyOf<snapshot::BisectFinding>& bisect() { return bisect_; }
+  // The options under which bisect().report() was found; what the report says is of them.
+  const std::vector<snapshot::Option>& bisectedOptions() const { return bisectedOptions_; }
   const GoldenFinding& golden() const { return golden_; }  // the model next to PyTorch
   GoldenFinding& golden() { return golden_; }
   const std::shared_ptr<const snapshot::OptionProof>& optionProof() const {
@@ -167,6 +169,10 @@ class Findings : public QObject {
     optionProof_ = std::move(proof);
     emit optionProofChanged();
   }
+  void setBisectedOptions(std::vector<snapshot::Option> options) {
+    bisectedOptions_ = std::move(options);
+    emit bisectedOptionsChanged();
+  }
   void setSource(const QString& path, SourceText text) {
     sources_[path] = std::move(text);
     emit sourceArrived(path);
@@ -190,6 +196,7 @@ class Findings : public QObject {
     ledger_.clear();
     capacity_.clear();
     bisect_.clear();
+    bisectedOptions_.clear();
     golden_.clear();
     setRefusedBreakpoint(std::nullopt);
     emit keptChanged();
@@ -203,6 +210,7 @@ class Findings : public QObject {
   void recomputeChanged();
   void precisionChanged();
   void optionProofChanged();
+  void bisectedOptionsChanged();
   void editAnswered();
   void editedChanged();
   void refusedBreakpointChanged();
@@ -227,6 +235,7 @@ class Findings : public QObject {
   StudyOf<snapshot::LedgerReport> ledger_;
   StudyOf<snapshot::CapacityReport> capacity_;
   StudyOf<snapshot::BisectFinding> bisect_;
+  std::vector<snapshot::Option> bisectedOptions_;
   GoldenFinding golden_;
 };
 

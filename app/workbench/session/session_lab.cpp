@@ -99,7 +99,8 @@ void SessionLab::bisect(const QString& file) {
   find(
       store_.findings().bisect(), std::move(request), QStringLiteral("looking for what makes numbers differ"),
       [](const snapshot::Response& r) { return r.has_bisect() ? &r.bisect() : nullptr; },
-      [this] {
+      [this, options = store_.options()] {
+        store_.findings().setBisectedOptions(options);
         emit session_.note(store_.findings().bisect().report()->differs()
                                ? QStringLiteral("Found what makes numbers differ; see “Cause of a difference”")
                                : QStringLiteral("The step computes what the reference computes"));
