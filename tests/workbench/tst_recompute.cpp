@@ -122,6 +122,50 @@ class RecomputeTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
+  // Estimates, one cold step, and what ran under a plan before the present one never look like medians of warm steps.
+  void thePlotTellsWhatItsTimesAre() {
+    ParetoPlot plot;
+    auto report = std::make_shared<snapshot::RecomputeReport>();
+    for (int i = 0; i < 2; ++i) {
+      auto* point = report->add_curve();
+      point->set_peak_bytes((600 - 100 * i) << 10);
+      point->set_step_ns(1e5);
+    }
+    for (const bool present : {false, true}) {
+      auto* run = report->add_runs();
+      run->set_peak_bytes(500 << 10);
+      run->set_median_ns(8e5);
+      run->set_min_ns(7e5);
+      run->set_max_ns(9e5);
+      run->set_steps(4);
+      run->set_newest(1'700'000'000'000'000'000);
+      run->set_present(present);
+    }
+    const auto shown = [&] {
+      plot.setReport(std::make_shared<snapshot::RecomputeReport>(*report));
+      QStringList names;
+      for (int i = 0; i < 3; ++i)
+        if (plot.graph(i)->dataCount() > 0) names << plot.graph(i)->name();
+      return names.join(QStringLiteral(" | "));
+    };
+    QCOMPARE(shown(), QStringLiteral("estimate: the least time"));
+    QCOMPARE(plot.graph(0)->pen().style(), Qt::DashLine);
+    QCOMPARE(costBasis(*report), QStringLiteral("costs estimated"));
+    report->set_measured(true);
+    report->set_cold(true);
+    report->set_timed_steps(1);
+    report->mutable_runs(1)->set_cold(true);
+    QCOMPARE(shown(), QStringLiteral("predicted from 1 step, cold | ran before | runs now: 1 step, cold"));
+    QCOMPARE(costBasis(*report), QStringLiteral("costs of 1 step, cold"));
+    report->set_cold(false);
+    report->set_timed_steps(4);
+    report->mutable_runs(0)->set_cold(true);
+    report->mutable_runs(1)->set_cold(false);
+    QCOMPARE(shown(), QStringLiteral("predicted | runs now"));
+    QCOMPARE(plot.graph(0)->pen().style(), Qt::SolidLine);
+    QCOMPARE(costBasis(*report), QStringLiteral("costs of 4 steps"));
+  }
+
   void aTickedPatternLowersThePeakAndChangesNoBit() {
     WindowDriver w;
     QVERIFY(w.build(bundledModels()[1]));

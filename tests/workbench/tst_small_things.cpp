@@ -133,6 +133,11 @@ class SmallThingsTest : public QObject {
              qPrintable(text()));
     const auto* shown = w.view(QStringLiteral("options"))->findChild<QLabel*>(QStringLiteral("options_proof"));
     QVERIFY2(shown && shown->isVisible() && shown->text() == text(), "also where the list is opened after the change");
+    for (const char* name : {"recompute", "streams", "trials"}) {
+      const auto* proof = w.view(QLatin1String(name))->findChild<QLabel*>(QLatin1String(name) + QStringLiteral("_proof"));
+      QVERIFY2(proof && !proof->isHidden() && proof->text() == text(), name);
+    }
+    QVERIFY(w.settled());
     w.picture(QStringLiteral("proof-inside"));
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY_DONE(proved("on"), w);

@@ -99,13 +99,14 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   connect(&store().findings().recomputeStudy(), &Study::changed, this, &RecomputeView::followStudy);
   connect(&store(), &SnapshotStore::optionsChanged, this, &RecomputeView::takeOptions);
   connect(&store().findings(), &Findings::recomputeChanged, this, &RecomputeView::takeReport);
-  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
+  const auto tellProof = [this] {
     QString role;
     const QString text = store().findings().optionProofText(&role);
     // Equal bits are no success where what was asked for is not reached.
     say(proof_, text, role == u"ok" && missesBudget() ? QStringLiteral("muted") : role);
     showPrediction();
-  });
+  };
+  connect(&store().findings(), &Findings::optionProofChanged, this, tellProof);
   connect(bar_, &StudyBar::startWanted, this, [this] {
     stale_ = true;
     askAll();
@@ -118,6 +119,7 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   colourBoxes();
   takeOptions();
   takeReport();
+  tellProof();  // of a change that was made before the view was opened
 }
 
 QWidget* RecomputeView::makeTable() {

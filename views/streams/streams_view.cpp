@@ -99,13 +99,14 @@ StreamsView::StreamsView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::optionsChanged, this, &StreamsView::showButtons);
   connect(&store(), &SnapshotStore::workerChanged, this, &StreamsView::showButtons);
   connect(&store(), &SnapshotStore::modelChanged, this, &View::emptyChanged);
-  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
+  const auto tellProof = [this] {
     QString role;
     const QString text = store().findings().optionProofText(&role);
     proof_->setText(text);
     proof_->setVisible(!text.isEmpty());
-  });
-  proof_->hide();
+  };
+  connect(&store().findings(), &Findings::optionProofChanged, this, tellProof);
+  tellProof();  // of a change that was made before the view was opened
   takePlan();
 }
 

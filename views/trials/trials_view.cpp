@@ -94,11 +94,13 @@ TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
   connect(seconds_, &QSpinBox::valueChanged, this, [this](int) {
     if (seconds_->value() > 0) rounds_->setValue(kFewestRounds - 1);
   });
-  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
+  const auto tellProof = [this] {
     QString role;
     const QString text = store().findings().optionProofText(&role);
     say(proof_, text, role);
-  });
+  };
+  connect(&store().findings(), &Findings::optionProofChanged, this, tellProof);
+  tellProof();  // of a change that was made before the view was opened
   connect(&store(), &SnapshotStore::planChanged, this, [this] {
     follow();
     emit emptyChanged();
