@@ -56,7 +56,8 @@ class RowsTest : public QObject {
     line.set_ns_kernel(9'000'000);
     line.set_ns_gap(1'000'000);
     const auto sizeOf = [&](const QString& name) {
-      for (const ledger::Part& part : ledger::sums(report).front().parts)
+      const std::vector<ledger::Sum> sums = ledger::sums(report);
+      for (const ledger::Part& part : sums.front().parts)
         if (part.name == name) return part.size;
       return -1.0;
     };
