@@ -43,6 +43,11 @@ Status SpanThinning::after(const Connection& connection, std::int64_t run, std::
                                                      table, kEvery[level])));
       SS_STORE_TRY(statement.bind(run, done_[level], until).run());
     }
+    SS_STORE_ASSIGN(Statement statement,
+                    connection.prepare(fmt::format("DELETE FROM tensor_stats WHERE run = ? AND step > ? AND step <= ? AND "
+                                                   "step % {} != 0 AND kind = 'watched'",
+                                                   kEvery[level])));
+    SS_STORE_TRY(statement.bind(run, done_[level], until).run());
     done_[level] = until;
   }
   return {};

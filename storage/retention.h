@@ -1,9 +1,9 @@
 // What a project keeps of a long run, and how a run goes out of it.
 //
-// The begin and end of every instruction are most of a project. With the option record.keep = N the newest N steps of a run
-// keep theirs, of the 16 N before them every 16th, of those before every 256th; by the number of the step. The recorder
-// thins out while it writes. The pages that come free are written again, so a file grows no further.
-// Thread: that of the connection.
+// The begin and end of every instruction, and the statistics of watched values, are most of a project. With the option
+// record.keep = N the newest N steps of a run keep theirs, of the 16 N before them every 16th, of those before every 256th;
+// by the number of the step. What was not finite stays in the alert that told of it. The recorder thins out while it writes.
+// The pages that come free are written again, so a file grows no further. Thread: that of the connection.
 #pragma once
 
 #include <array>

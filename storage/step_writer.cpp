@@ -36,8 +36,8 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
     const std::string data = compress(event.spans);
     SS_STORE_TRY(insert("INSERT INTO step_spans VALUES (?, ?, ?, ?, ?)", id, run, event.spanCount,
                         static_cast<std::int64_t>(event.spans.size()), asBlob(data)));
-    SS_STORE_TRY(state.thinning.after(connection_, run, s.step()));
   }
+  if (event.spanCount > 0 || s.statistics_size() > 0) SS_STORE_TRY(state.thinning.after(connection_, run, s.step()));
   if (s.has_device()) SS_STORE_TRY(writeDevice(run, id, s.device()));
   SS_STORE_TRY(writeBatch(run, id, s));
   if (s.has_row_losses()) SS_STORE_TRY(writeRowLosses(run, id, s.row_losses()));

@@ -299,9 +299,8 @@ std::vector<OptionInfo> plainOptions() {
        {}},
       {"record.keep",
        "4096",
-       "steps that keep the begin and end of their instructions in the project: the newest N all, 16 N before them every "
-       "16th, "
-       "those before every 256th; all = every step",
+       "steps that keep the begin and end of their instructions and the statistics of watched values in the project: the "
+       "newest N all, 16 N before them every 16th, those before every 256th; all = every step",
        {}},
       {"record.flight",
        "on",

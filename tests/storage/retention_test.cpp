@@ -1,8 +1,12 @@
 #include "storage/retention.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <string>
 
 #include "storage/schema.h"
 #include "storage/sql.h"
@@ -65,6 +69,56 @@ TEST(Retention, OldStepsKeepFewSpans) {
     EXPECT_EQ(few.phases[i].time.n, few.sampledSteps);
     EXPECT_NEAR(few.phases[i].time.mean, many.phases[i].time.mean, 0.1 * many.phases[i].time.mean);
   }
+}
+
+// Of 10 watched values, as of spans: else they are most of a long run. STEPSCOPE_GROWTH_STEPS measures one.
+TEST(Retention, OldStepsKeepFewStatisticsOfWatchedValues) {
+  const TemporaryFolder folder;
+  constexpr int kKeep = 100, kValues = 10;
+  const char* asked = std::getenv("STEPSCOPE_GROWTH_STEPS");
+  const int steps = asked ? std::atoi(asked) : 6000;
+  for (const std::string keep : {asked ? "4096" : "100", "all"}) {
+    auto recorder = recording(folder / keep, keep);
+    for (int number = 0; number < steps; ++number) {
+      snapshot::StepRecord step;
+      step.set_step(number);
+      step.set_ns(1000);
+      for (int value = 0; value < kValues; ++value) {
+        auto& watched = *step.add_statistics();
+        watched.set_kind("watched");
+        watched.set_value(value);
+        watched.set_name("h.0.attn.value" + std::to_string(value));
+        watched.set_of(watched.name());
+        auto& statistics = *watched.mutable_statistics();
+        statistics.set_count(1024);
+        statistics.set_max(1.0 / (number + value + 1));
+        statistics.set_mean(0.1 / (number + value + 1));
+        statistics.set_std(0.2 / (number + value + 1));
+        statistics.set_norm(3.0 / (number + value + 1));
+      }
+      auto& sampled = *step.add_statistics();
+      sampled = step.statistics(0);
+      sampled.set_kind("parameter");
+      recorder->step(step);
+      if (number % 500 == 0) {
+        EXPECT_TRUE(recorder->flush());
+      }
+    }
+    ASSERT_TRUE(recorder->close());
+    if (asked) std::printf("record.keep %s: %ju bytes\n", keep.c_str(), std::filesystem::file_size(folder / keep));
+  }
+  if (asked) return;
+  const Project thin = Project::openReadOnly(folder / "100").value(), all = Project::openReadOnly(folder / "all").value();
+  const auto kept = [&](const Project& project, int from, int to, const char* kind) {
+    return number(project, fmt::format("SELECT count(*) FROM tensor_stats WHERE kind = '{}' AND step >= {} AND step < {}",
+                                       kind, from, to));
+  };
+  EXPECT_EQ(kept(all, 0, steps, "watched"), steps * kValues);
+  EXPECT_EQ(kept(thin, steps - kKeep, steps, "watched"), kKeep * kValues);
+  EXPECT_EQ(kept(thin, 4400, 5600, "watched"), 1200 / 16 * kValues);
+  EXPECT_EQ(kept(thin, 0, 3840, "watched"), 3840 / 256 * kValues);
+  EXPECT_EQ(kept(thin, 0, steps, "parameter"), steps) << "those have a rate of their own (record.statistics)";
+  EXPECT_LT(std::filesystem::file_size(folder / "100"), std::filesystem::file_size(folder / "all") / 3);
 }
 
 TEST(Retention, ADeletedRunGivesItsSpaceBack) {
