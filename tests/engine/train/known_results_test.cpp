@@ -188,6 +188,20 @@ TEST_F(KnownResults, RoofsAreTheBestThatWereMeasured) {
   EXPECT_LE(again->waiting, 0.7);
 }
 
+TEST(KnownRoofs, TheBetterOfEachFigureStays) {
+  const cpu::MachinePeak a{2,   3e9, 1e9, 0, {{"core caches", 1 << 20, 1 << 19, 5e9}, {"memory", 0, 64 << 20, 1e9}},
+                           777, 0.5, 2},
+      b{2, 1e9, 4e9, 0, {{"core caches", 1 << 20, 1 << 19, 2e9}, {"memory", 0, 64 << 20, 3e9}}, 777, 0.1, 1};
+  for (const cpu::MachinePeak& best : {bestOf(a, b), bestOf(b, a)}) {
+    EXPECT_EQ(best.operationsPerSecond, 3e9);
+    EXPECT_EQ(best.bfloat16PerSecond, 4e9);
+    EXPECT_EQ(best.levels[0].bytesPerSecond, 5e9);
+    EXPECT_EQ(best.levels[1].bytesPerSecond, 3e9);
+    EXPECT_EQ(best.waiting, 0.1);
+    EXPECT_EQ(best.measurements, 3);
+  }
+}
+
 TEST(KnownRoofs, ADisturbedMeasurementSaysSo) {
   cpu::MachinePeak peak{2, 1e9, 0, 0, {{"memory", 0, 64 << 20, 1e9}}, 777, 0.7, 1};
   const std::string said = "measured on a busy machine: its threads had no core for 70 % of the time";
