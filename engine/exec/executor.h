@@ -82,6 +82,7 @@ class Executor {
   const std::vector<BoundKernel>& boundKernels() const { return bound_; }
 
   const ExecutionPlan& plan() const { return plan_; }
+  int threads() const { return threads_; }  // of its kernels
   const Graph& graph() const { return graph_; }
 
   // Copies one array of the batch. Error: dtype or extents that differ from the plan's.

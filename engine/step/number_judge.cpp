@@ -8,6 +8,7 @@
 #include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
 #include "kernels/cpu/loops/not_finite.h"
+#include "kernels/cpu/loops/sum_of_squares.h"
 
 namespace stepscope {
 
@@ -61,22 +62,25 @@ void NumberJudge::lookAtOutputs(const Executor& executor, int instruction) {
   }
 }
 
-std::int64_t NumberJudge::gradientBytes(const ExecutionPlan& plan) const {
+std::int64_t NumberJudge::gradientBytesOnDevices(const ExecutionPlan& plan) const {
   std::int64_t bytes = 0;
-  for (const ValueId id : step_.optimizer.accumulated)
-    if (const int b = id ? plan.bufferOfValue[static_cast<std::size_t>(id.index)] : -1; b >= 0)
-      bytes += plan.buffers[static_cast<std::size_t>(b)].bytes;
+  for (const ValueId id : step_.optimizer.accumulated) {
+    const int b = id ? plan.bufferOfValue[static_cast<std::size_t>(id.index)] : -1;
+    if (b < 0) continue;
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+    if (buffer.space != Space::kHost) bytes += buffer.bytes;
+  }
   return bytes;
 }
 
-// Reading all gradients costs memory traffic: it is done where the step is to stop, where it is walked, and where there are
-// few of them.
-// Gradients that carry a loss scale may overflow: the update judges them.
+// Gradients of a device are copied to be read: that is done where the step is to stop, where it is walked, and where they
+// are few. Those of ranks are parts of what is updated with. Gradients that carry a loss scale may overflow: the update
+// judges them.
 bool NumberJudge::readsGradients(const ExecutionPlan& plan, bool walked) const {
   constexpr std::int64_t kFew = 64 << 10;
   if (step_.optimizer.lossScale) return false;
   const bool unknown = walked && !step_.optimizer.gradientNorm && !context_.ranks;  // else the step computes it, or not all
-  return context_.numbers.stop || unknown || gradientBytes(plan) <= kFew;
+  return context_.numbers.stop || unknown || gradientBytesOnDevices(plan) <= kFew;
 }
 
 void NumberJudge::beforeExchange(const Executor& executor, int instruction) {
@@ -86,7 +90,7 @@ void NumberJudge::beforeExchange(const Executor& executor, int instruction) {
   for (const int b : plan.instructions[static_cast<std::size_t>(instruction)].inputs) {
     const ValueId id = b < 0 ? ValueId{} : plan.buffers[static_cast<std::size_t>(b)].value;
     if (std::ranges::find(gradients, id) == gradients.end()) continue;
-    if (const auto contents = executor.read(id)) squares_[id] = sumOfSquares(contents->view());
+    if (const auto contents = executor.read(id)) squares_[id] = cpu::sumOfSquares(contents->view(), executor.threads());
   }
 }
 

@@ -7,6 +7,7 @@
 #include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/stepper.h"
+#include "kernels/cpu/loops/sum_of_squares.h"
 #include "kernels/dispatch.h"
 
 namespace stepscope {
@@ -53,22 +54,6 @@ std::int64_t samplesOf(const Batch& batch) {
 
 }  // namespace
 
-// In double, so that the square of the largest f32 is finite and what is not finite stays so.
-double sumOfSquares(const TensorView& view) {
-  double sum = 0;
-  dispatchFloat(view.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    const T* data = static_cast<const T*>(view.data);
-    const std::int64_t count = view.elements();
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double x = static_cast<double>(data[i]);
-      sum += x * x;
-    }
-  });
-  return sum;
-}
-
 std::string NumberWatch::find(double number) const {
   if (nan && std::isnan(number)) return "NaN";
   if (inf && std::isinf(number)) return "Inf";
@@ -89,7 +74,7 @@ std::optional<double> gradientNormAt(const Executor& executor, const std::vector
     if (!executor.unavailable(id, position).empty()) return std::nullopt;
     const auto contents = executor.read(id);
     if (!contents || !isFloating(contents->dtype())) return std::nullopt;
-    squares += sumOfSquares(contents->view());
+    squares += cpu::sumOfSquares(contents->view(), executor.threads());
     some = true;
   }
   return some ? std::optional(std::sqrt(squares)) : std::nullopt;

@@ -29,8 +29,6 @@ struct NumberWatch {
 // gradients whose memory has been given away.
 std::optional<double> gradientNormAt(const Executor& executor, const std::vector<ValueId>& gradients, int position,
                                      const std::map<ValueId, double>& squares);
-// Sum of the squares of all elements; 0 for what holds no floating numbers.
-double sumOfSquares(const TensorView& view);
 
 // Of an output of `instruction`, the one that ran last, which holds what `watch` looks for: code "nan" or "inf"; `value` and
 // `sample` name the row of the batch where the batch brought it in, else the output and its first row. When the instruction

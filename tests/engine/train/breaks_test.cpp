@@ -57,9 +57,9 @@ TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
   EXPECT_TRUE(std::isfinite(record->loss()));
 }
 
-// A walked step reads all gradients, where a step at full speed only does so if it is to stop at what they hold.
-TEST(Session, AWalkedStepHasTheGradientNormOfThatStep) {
-  auto full = openSession(languageModel(), {{"break-on", "nan,inf"}}), walked = openSession(languageModel());
+// At full speed too, of however many parameters and whether or not the step is to stop at what it holds.
+TEST(Session, EveryStepHasItsGradientNorm) {
+  auto full = openSession(languageModel(), {{"break-on", "off"}}), walked = openSession(languageModel());
   ASSERT_TRUE(full && walked);
   for (int step = 0; step < 2; ++step) {
     const auto a = full->step();
