@@ -118,6 +118,11 @@ Result<RunRow> readRun(const Project& project, std::int64_t run) {
   return rows.front();
 }
 
+Result<std::vector<std::int64_t>> listRunIds(const Project& project) {
+  return readAll<std::int64_t>(project, "SELECT id FROM runs ORDER BY id",
+                               [](const Statement& row) { return row.integer(0); });
+}
+
 Result<std::int64_t> newestRun(const Project& project) {
   SS_STORE_ASSIGN(const std::int64_t run, project.connection().integer("SELECT max(id) FROM runs"));
   if (run == 0)
@@ -244,12 +249,13 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 namespace {
 
 // Those of run ?1 that `which` leaves.
-std::string selectSteps(const Project& project, std::string_view which) {
+std::string selectSteps(const Project& project, std::string_view which,
+                        std::string_view judged = "id IN (SELECT id FROM judged_steps WHERE run = ?1)") {
   return fmt::format(
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
-      "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1), {} "
+      "planned_bytes, peak_bytes, batch, {}, {}, {}, {} "
       "FROM steps WHERE run = ?1 {}",
-      project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()),
+      project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()), judged,
       processorAndSpeed(project.schemaVersion()), which);
 }
 
@@ -290,13 +296,21 @@ Status visitSteps(const Project& project, std::int64_t run, const std::function<
 }
 
 Result<std::optional<StepRow>> readStep(const Project& project, std::int64_t run, std::int64_t step) {
-  SS_STORE_ASSIGN(Statement row,
-                  project.connection().prepare(selectSteps(project, "AND step = ?2 ORDER BY id DESC LIMIT 1")));
-  row.bind(run, step);
-  std::optional<StepRow> found;
-  if (row.next()) found = stepOf(row);
-  SS_STORE_TRY(row.status());
-  return found;
+  SS_STORE_ASSIGN(std::vector<StepRow> rows, readStepsBetween(project, run, step, step));
+  return rows.empty() ? std::nullopt : std::optional(std::move(rows.front()));
+}
+
+// Whether a step is judged depends on all others of its run.
+Result<std::vector<StepRow>> readStepsBetween(const Project& project, std::int64_t run, std::int64_t first,
+                                              std::int64_t last) {
+  return readAll<StepRow>(
+      project,
+      selectSteps(
+          project,
+          "AND step BETWEEN ?2 AND ?3 AND id IN (SELECT max(id) FROM steps WHERE run = ?1 AND step BETWEEN ?2 AND ?3 "
+          "GROUP BY step) ORDER BY step",
+          "0"),
+      stepOf, run, first, last);
 }
 
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, std::int64_t before) {

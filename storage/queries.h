@@ -111,7 +111,8 @@ struct GraphRow {
 // A run whose writer died is "interrupted" here, before the next writer notes it.
 Result<std::vector<RunRow>> listRuns(const Project& project, const Standing& standing = {});
 Result<RunRow> readRun(const Project& project, std::int64_t run);
-Result<std::int64_t> newestRun(const Project& project);  // kNotFound in an empty project
+Result<std::vector<std::int64_t>> listRunIds(const Project& project);  // ascending
+Result<std::int64_t> newestRun(const Project& project);                // kNotFound in an empty project
 
 Result<std::vector<OptionRow>> readOptions(const Project& project, std::int64_t run);  // newest revision
 Result<snapshot::MachineInfo> readMachine(const Project& project, std::int64_t run);
@@ -136,8 +137,11 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
                                        std::int64_t before = std::numeric_limits<std::int64_t>::max());
 // The same, one after the other: a run may have millions of them.
 Status visitSteps(const Project& project, std::int64_t run, const std::function<void(StepRow)>& visit);
-// One step as last executed; nothing where the run has no such step.
+// One step as last executed; nothing where the run has no such step. And those from `first` to `last`, by number. However
+// long the run is, only these are read: `judged`, which depends on all steps, is false.
 Result<std::optional<StepRow>> readStep(const Project& project, std::int64_t run, std::int64_t step);
+Result<std::vector<StepRow>> readStepsBetween(const Project& project, std::int64_t run, std::int64_t first,
+                                              std::int64_t last);
 
 // Those that stand, in the order in which they were recorded.
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run);

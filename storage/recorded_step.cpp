@@ -47,14 +47,21 @@ Status readTimesOf(const Project& project, std::int64_t stepId, snapshot::StepRe
   return {};
 }
 
+Result<snapshot::StepRecord> readRecordedStep(const Project& project, const StepRow& row, std::int64_t contentBytes) {
+  snapshot::StepRecord record = recordOf(row);
+  if (const Status read = readTimesOf(project, row.id, record); !read)
+    return fail(read.error().code, fmt::format("step {}: its times cannot be read: {}", row.step, read.error().message));
+  SS_STORE_TRY(readBatchFactsOf(project, row.id, contentBytes, record));
+  return record;
+}
+
 Result<std::optional<snapshot::StepRecord>> readRecordedStep(const Project& project, std::int64_t run, std::int64_t step,
                                                              std::int64_t contentBytes) {
   SS_STORE_ASSIGN(const std::optional<StepRow> row, readStep(project, run, step));
   if (!row) return std::nullopt;
-  snapshot::StepRecord record = recordOf(*row);
-  if (const Status read = readTimesOf(project, row->id, record); !read)
-    return fail(read.error().code, fmt::format("step {}: its times cannot be read: {}", step, read.error().message));
-  SS_STORE_TRY(readFactsOf(project, run, *row, contentBytes, record));
+  SS_STORE_ASSIGN(snapshot::StepRecord record, readRecordedStep(project, *row, contentBytes));
+  SS_STORE_ASSIGN(auto statistics, readStatisticsBetween(project, run, step, step));
+  for (auto& each : statistics[step]) *record.add_statistics() = std::move(each);
   return record;
 }
 

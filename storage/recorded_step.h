@@ -20,8 +20,10 @@ snapshot::StepRecord recordOf(const StepRow& row);
 // Errors: kCorrupt, and then nothing is added.
 Status readTimesOf(const Project& project, std::int64_t stepId, snapshot::StepRecord& record);
 
-// All that the file has of one step as last executed: its columns, the times of its instructions, what it noted of its
-// numbers (readFactsOf, with up to `contentBytes` of its batch). Nothing where the run has no such step.
+// A row with the times of its instructions and up to `contentBytes` of its batch (readBatchFactsOf); without statistics,
+// which readStatisticsBetween() has of several steps.
+Result<snapshot::StepRecord> readRecordedStep(const Project& project, const StepRow& row, std::int64_t contentBytes);
+// All that the file has of one step as last executed, with statistics. Nothing where the run has no such step.
 Result<std::optional<snapshot::StepRecord>> readRecordedStep(const Project& project, std::int64_t run, std::int64_t step,
                                                              std::int64_t contentBytes);
 

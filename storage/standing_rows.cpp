@@ -17,11 +17,19 @@ std::string noRewind(int version, std::string_view table, std::string_view alias
                      run, alias, lastOf(table), alias);
 }
 
+// The step executed last. Of the newest run it is the end of the table; of others the whole run is looked through.
+std::string newestStep(std::string_view run) {
+  return fmt::format(
+      "(SELECT step FROM main.steps WHERE id = CASE WHEN EXISTS (SELECT 1 FROM main.steps WHERE run > {0}) "
+      "THEN (SELECT max(id) FROM main.steps WHERE run = {0}) "
+      "ELSE (SELECT id FROM main.steps WHERE +run = {0} ORDER BY id DESC LIMIT 1) END)",
+      run);
+}
+
 }  // namespace
 
 std::string notTakenBack(int version, std::string_view table, std::string_view run) {
-  const std::string newest =
-      fmt::format("(SELECT step FROM steps WHERE id = (SELECT max(id) FROM steps WHERE run = {}))", run);
+  const std::string newest = newestStep(run);
   const std::string known = noRewind(version, table, table, run);
   if (table == "steps") return fmt::format("steps.step <= {} AND {}", newest, known);
   // The step that goes on has no row in `steps` yet.

@@ -213,24 +213,38 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
   return out;
 }
 
-Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step, std::int64_t contentBytes,
-                   snapshot::StepRecord& record) {
+Status readBatchFactsOf(const Project& project, std::int64_t stepId, std::int64_t contentBytes,
+                        snapshot::StepRecord& record) {
   if (project.schemaVersion() < kFirstVersion) return {};
-  SS_STORE_ASSIGN(auto densities, densitiesOf(project, kOneRow, step.id, 1));
-  moveTo(*record.mutable_densities(), densities[step.id]);
-  SS_STORE_ASSIGN(auto batch, batchesOf(project, kOneRow, step.id, 1, contentBytes));
-  moveTo(*record.mutable_inputs(), batch[step.id]);
-  SS_STORE_ASSIGN(auto losses, rowLossesOf(project, kOneRow, step.id, 1));
-  if (const auto it = losses.find(step.id); it != losses.end()) *record.mutable_row_losses() = std::move(it->second);
+  SS_STORE_ASSIGN(auto densities, densitiesOf(project, kOneRow, stepId, 1));
+  moveTo(*record.mutable_densities(), densities[stepId]);
+  SS_STORE_ASSIGN(auto batch, batchesOf(project, kOneRow, stepId, 1, contentBytes));
+  moveTo(*record.mutable_inputs(), batch[stepId]);
+  SS_STORE_ASSIGN(auto losses, rowLossesOf(project, kOneRow, stepId, 1));
+  if (const auto it = losses.find(stepId); it != losses.end()) *record.mutable_row_losses() = std::move(it->second);
+  return {};
+}
+
+// The index is (run, value, step): from value to value, and of each those steps.
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readStatisticsBetween(const Project& project,
+                                                                                                std::int64_t run,
+                                                                                                std::int64_t first,
+                                                                                                std::int64_t last) {
+  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
+  if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare(fmt::format(
-                      "SELECT kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, "
-                      "inf, norm FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 "
-                      "AND step = ?2 AND {} GROUP BY value, kind = 'watched') ORDER BY id",
+                      "WITH RECURSIVE named(v) AS (SELECT min(value) FROM tensor_stats WHERE run = ?1 UNION ALL SELECT "
+                      "(SELECT min(value) FROM tensor_stats WHERE run = ?1 AND value > v) FROM named WHERE v IS NOT NULL) "
+                      "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, "
+                      "inf, norm FROM tensor_stats WHERE id IN (SELECT max(tensor_stats.id) FROM named CROSS JOIN "
+                      "tensor_stats ON run = ?1 AND value = v WHERE step BETWEEN ?2 AND ?3 AND {} "
+                      "GROUP BY step, value, kind = 'watched') ORDER BY id",
                       statisticsStand(project))));
-  rows.bind(run, step.step);
-  while (rows.next()) *record.add_statistics() = statisticsOf(rows, 0);
-  return rows.status();
+  rows.bind(run, first, last);
+  while (rows.next()) out[rows.integer(0)].push_back(statisticsOf(rows, 1));
+  SS_STORE_TRY(rows.status());
+  return out;
 }
 
 Result<std::vector<WatchedStatistics>> readWatchedStatistics(const Project& project, std::int64_t run, std::int64_t most) {

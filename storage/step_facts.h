@@ -34,9 +34,15 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
                                                                                                  std::int64_t run,
                                                                                                  std::int64_t most);
 
-// All of the above that one step has, added to its record; contents while they are no more than `contentBytes` together.
-Status readFactsOf(const Project& project, std::int64_t run, const StepRow& step, std::int64_t contentBytes,
-                   snapshot::StepRecord& record);
+// What row `stepId` of `steps` has of its batch, added to its record: densities, inputs, losses of rows; contents while they
+// are no more than `contentBytes` together.
+Status readBatchFactsOf(const Project& project, std::int64_t stepId, std::int64_t contentBytes,
+                        snapshot::StepRecord& record);
+// All statistics of the steps from `first` to `last`. However many others the run has, only these are read.
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readStatisticsBetween(const Project& project,
+                                                                                                std::int64_t run,
+                                                                                                std::int64_t first,
+                                                                                                std::int64_t last);
 
 // Statistics of a watched value in one step.
 struct WatchedStatistics {

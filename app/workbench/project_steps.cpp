@@ -110,6 +110,11 @@ class StepNotes {
 
 bool hasBatch(const snapshot::StepRecord& record) { return record.inputs_size() > 0 || record.has_row_losses(); }
 
+bool stands(const storage::StepRow& row, double loss) {
+  const bool finite = row.loss && std::isfinite(*row.loss);
+  return std::isfinite(loss) ? finite && *row.loss == loss : !finite;
+}
+
 // Of those that are there for their statistics alone every second goes: as in a live run, fewer the older they are.
 void thinOut(std::vector<RecordedStep>& steps) {
   int place = 0;
@@ -133,26 +138,35 @@ storage::Result<StepPtr> readStepRecord(const storage::Project& project, std::in
 
 std::vector<StepPtr> readStepRecords(const storage::Project& project, const std::vector<StandingStep>& steps,
                                      std::map<std::int64_t, PlanOfStep>& plans) {
-  std::vector<StepPtr> out;
-  const auto runs = storage::listRuns(project);
-  if (!runs) return out;
-  std::map<std::int64_t, RecordedPlans> recorded;  // by run
-  const auto stands = [](const snapshot::StepRecord& record, double loss) {
-    const bool finite = record.has_loss() && std::isfinite(record.loss());
-    return std::isfinite(loss) ? finite && record.loss() == loss : !finite;
-  };
-  for (const StandingStep& step : steps) {
-    std::size_t looked = 0;
-    for (auto run = runs->rbegin(); run != runs->rend() && looked < kRunsLookedAt; ++run, ++looked) {
-      auto record = storage::readRecordedStep(project, run->id, step.step, kBatchBytes);
-      if (!record || !*record || !stands(**record, step.loss)) continue;
-      if ((*record)->spans_size() > 0)
-        if (const auto row = storage::readStep(project, run->id, step.step); row && *row && (*row)->plan)
-          plans[step.step] = recorded.try_emplace(run->id, project, run->id).first->second.of(*(*row)->plan);
-      out.push_back(std::make_shared<const snapshot::StepRecord>(std::move(**record)));
-      break;
+  std::map<std::int64_t, double> missing;  // losses by step
+  for (const StandingStep& step : steps) missing[step.step] = step.loss;
+  std::map<std::int64_t, StepPtr> found;
+  const auto runs = storage::listRunIds(project);
+  if (!runs) return {};
+  std::size_t looked = 0;
+  for (auto run = runs->rbegin(); run != runs->rend() && looked < kRunsLookedAt && !missing.empty(); ++run, ++looked) {
+    const std::int64_t first = missing.begin()->first, last = missing.rbegin()->first;
+    auto rows = storage::readStepsBetween(project, *run, first, last);
+    if (!rows) continue;
+    std::erase_if(*rows, [&missing](const storage::StepRow& row) {
+      const auto step = missing.find(row.step);
+      return step == missing.end() || !stands(row, step->second);
+    });
+    if (rows->empty()) continue;
+    auto statistics = storage::readStatisticsBetween(project, *run, rows->front().step, rows->back().step);
+    RecordedPlans recorded(project, *run);
+    for (const storage::StepRow& row : *rows) {
+      auto record = storage::readRecordedStep(project, row, kBatchBytes);
+      if (!record) continue;
+      if (statistics)
+        for (auto& each : (*statistics)[row.step]) *record->add_statistics() = std::move(each);
+      if (record->spans_size() > 0 && row.plan) plans[row.step] = recorded.of(*row.plan);
+      found[row.step] = std::make_shared<const snapshot::StepRecord>(std::move(*record));
+      missing.erase(row.step);
     }
   }
+  std::vector<StepPtr> out;
+  for (auto& [step, record] : found) out.push_back(std::move(record));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "storage/step_facts.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <cmath>
@@ -177,6 +178,51 @@ TEST_F(StepFacts, WatchedValuesDoNotPushOutWhatFewStepsRecorded) {
   const auto record = readRecordedStep(open(), 1, 5, 0);
   ASSERT_TRUE(record && *record);
   EXPECT_EQ((*record)->statistics_size(), 6) << "with the watched value";
+}
+
+// A window reads some steps after each rewind. Counted in instructions of the database, which a machine that is busy does
+// not change.
+TEST_F(StepFacts, ReadingSomeStepsIsNoMoreWorkInALongRun) {
+  const auto lengthen = [this](std::int64_t from, std::int64_t to) {
+    const Connection connection = Connection::open((folder_ / "run.stepscope").string(), Connection::Mode::kWrite).value();
+    for (const char* text :
+         {"INSERT INTO steps SELECT NULL, run, n, plan, 2.5, learning_rate, gradient_norm, updated, samples, tokens, "
+          "begin_ns, ns, planned_bytes, peak_bytes, 0, batch, 0, 0, 0, 0, 'full speed' FROM (SELECT * FROM steps WHERE "
+          "step = 4), (WITH RECURSIVE c(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM c WHERE n < ?2) SELECT n FROM c)",
+          "INSERT INTO tensor_stats SELECT NULL, run, n, 900, 'w', count, min, max, mean, std, norm, zeros, nan, inf, "
+          "negative, histogram, 'watched', 'w', -1 FROM (SELECT * FROM tensor_stats LIMIT 1), (WITH RECURSIVE c(n) AS "
+          "(SELECT ?1 UNION ALL SELECT n + 1 FROM c WHERE n < ?2) SELECT n FROM c)"}) {
+      auto rows = connection.prepare(text);
+      ASSERT_TRUE(rows) << rows.error().message;
+      const Status written = rows->bind(from, to).run();
+      ASSERT_TRUE(written) << written.error().message;
+    }
+    ASSERT_TRUE(connection.execute("INSERT INTO rewinds SELECT NULL, 1, max(step), max(id), 0, 0 FROM steps"));
+  };
+  const auto work = [this](std::int64_t first, std::int64_t last) {
+    const Project project = open();
+    std::int64_t done = 0;
+    const auto count = [](void* counter) {
+      ++*static_cast<std::int64_t*>(counter);
+      return 0;
+    };
+    sqlite3_progress_handler(project.connection().handle(), 1, count, &done);
+    const auto rows = readStepsBetween(project, 1, first, last);
+    EXPECT_TRUE(rows && static_cast<std::int64_t>(rows->size()) == last - first + 1);
+    const auto statistics = readStatisticsBetween(project, 1, first, last);
+    EXPECT_TRUE(statistics && static_cast<std::int64_t>(statistics->size()) == last - first + 1);
+    for (const StepRow& row : rows.value_or(std::vector<StepRow>())) EXPECT_TRUE(readRecordedStep(project, row, 1 << 20));
+    const auto one = readRecordedStep(project, 1, last, 1 << 20);
+    EXPECT_TRUE(one && *one && (*one)->statistics_size() == 1);
+    sqlite3_progress_handler(project.connection().handle(), 0, nullptr, nullptr);
+    return done;
+  };
+  lengthen(6, 2'000);
+  const std::int64_t ofShort = work(1'001, 1'064);
+  lengthen(2'001, 200'000);
+  const std::int64_t ofLong = work(100'001, 100'064);
+  EXPECT_GT(ofShort, 64 * 10);
+  EXPECT_LT(ofLong, ofShort * 3 / 2) << "the run is a hundred times as long";
 }
 
 TEST_F(StepFacts, StepsSayWhatRecordingTookAndWhatWarmUpIs) {
