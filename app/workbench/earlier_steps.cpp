@@ -41,19 +41,21 @@ void EarlierSteps::read() {
     if (!hasTimes(store_, stand[i])) wanted.push_back({stand[i], losses[i]});
   if (wanted.empty()) return;
   store_.setReadingSteps(true);
-  threads_.read([this, wanted, number = asked_->load(), newest = asked_](const QString& path) {
-    std::vector<StepPtr> found;
-    std::map<std::int64_t, PlanOfStep> plans;
-    if (number == *newest && !path.isEmpty())
-      if (const auto project = storage::Project::openReadOnly(path.toStdString()))
-        found = readStepRecords(*project, wanted, plans);
-    threads_.back([this, number, found = std::move(found), plans = std::move(plans)] {
-      if (number != *asked_) return;
-      StepPlans::of(store_).restore(plans);
-      store_.setReadingSteps(false);
-      store_.restoreSteps(found);
-    });
-  });
+  threads_.read(
+      [this, wanted, number = asked_->load(), newest = asked_](const QString& path) {
+        std::vector<StepPtr> found;
+        std::map<std::int64_t, PlanOfStep> plans;
+        if (number == *newest && !path.isEmpty())
+          if (const auto project = storage::Project::openReadOnly(path.toStdString()))
+            found = readStepRecords(*project, wanted, plans);
+        threads_.back([this, number, found = std::move(found), plans = std::move(plans)] {
+          if (number != *asked_) return;
+          StepPlans::of(store_).restore(plans);
+          store_.setReadingSteps(false);
+          store_.restoreSteps(found);
+        });
+      },
+      ProjectThreads::Reader::kRefill);
 }
 
 }  // namespace stepscope

@@ -163,32 +163,34 @@ void ProjectQueries::showStep(std::int64_t step) {
 void ProjectQueries::runSql(const QString& query) {
   store_.project().setSqlRunning(true);
   cancelSql_->store(false);
-  threads_.read([this, query, cancel = cancelSql_](const QString& path) {
-    SqlAnswer answer;
-    answer.query = query;
-    auto project = storage::Project::openReadOnly(path.toStdString());
-    storage::Result<storage::SqlResult> result = tl::make_unexpected(project ? storage::Error{} : project.error());
-    if (project) result = storage::runSql(*project, query.toStdString(), {}, cancel.get());
-    if (!result) {
-      answer.error = format::visible(result.error().message);
-    } else {
-      for (const auto& c : result->columns) answer.columns << QString::fromStdString(c);
-      answer.numeric.assign(result->columns.size(), true);
-      for (const auto& row : result->rows) {
-        QStringList cells;
-        for (std::size_t c = 0; c < row.size(); ++c) {
-          cells << QString::fromStdString(storage::sqlCellText(row[c]));
-          if (c < answer.numeric.size() &&
-              (std::holds_alternative<std::string>(row[c]) || std::holds_alternative<storage::SqlBlob>(row[c])))
-            answer.numeric[c] = false;
+  threads_.read(
+      [this, query, cancel = cancelSql_](const QString& path) {
+        SqlAnswer answer;
+        answer.query = query;
+        auto project = storage::Project::openReadOnly(path.toStdString());
+        storage::Result<storage::SqlResult> result = tl::make_unexpected(project ? storage::Error{} : project.error());
+        if (project) result = storage::runSql(*project, query.toStdString(), {}, cancel.get());
+        if (!result) {
+          answer.error = format::visible(result.error().message);
+        } else {
+          for (const auto& c : result->columns) answer.columns << QString::fromStdString(c);
+          answer.numeric.assign(result->columns.size(), true);
+          for (const auto& row : result->rows) {
+            QStringList cells;
+            for (std::size_t c = 0; c < row.size(); ++c) {
+              cells << QString::fromStdString(storage::sqlCellText(row[c]));
+              if (c < answer.numeric.size() &&
+                  (std::holds_alternative<std::string>(row[c]) || std::holds_alternative<storage::SqlBlob>(row[c])))
+                answer.numeric[c] = false;
+            }
+            answer.rows.push_back(std::move(cells));
+          }
+          answer.truncated = result->truncated;
+          answer.ns = result->time.count();
         }
-        answer.rows.push_back(std::move(cells));
-      }
-      answer.truncated = result->truncated;
-      answer.ns = result->time.count();
-    }
-    threads_.back([this, answer = std::move(answer)]() mutable { store_.project().setSql(std::move(answer)); });
-  });
+        threads_.back([this, answer = std::move(answer)]() mutable { store_.project().setSql(std::move(answer)); });
+      },
+      ProjectThreads::Reader::kSql);
 }
 
 void ProjectQueries::importTrace(const QString& path) {

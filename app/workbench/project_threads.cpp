@@ -7,7 +7,7 @@
 namespace stepscope {
 
 ProjectThreads::ProjectThreads() : core_(std::make_shared<Core>()), ending_(std::make_shared<std::atomic<bool>>(false)) {
-  for (QThreadPool* pool : {&recorders_, &readers_}) {
+  for (QThreadPool* pool : {&recorders_, &readers_, &queries_}) {
     pool->setMaxThreadCount(1);
     pool->setThreadPriority(QThread::LowPriority);
   }
@@ -17,6 +17,7 @@ void ProjectThreads::finish() {
   *ending_ = true;
   recorders_.waitForDone();
   readers_.waitForDone();
+  queries_.waitForDone();
 }
 
 void ProjectThreads::run(const std::function<void()>& job) {
@@ -34,15 +35,16 @@ void ProjectThreads::post(Job job) {
   recorders_.start([this, core = core_, job = std::move(job)] { run([&] { job(*core); }); });
 }
 
-void ProjectThreads::read(Question question) {
+void ProjectThreads::read(Question question, Reader reader) {
   ++jobs_;
-  post([this, question = std::move(question)](Core& core) {
+  post([this, question = std::move(question), reader](Core& core) {
     if (core.recorder) (void)core.recorder->flush();
-    readers_.start([this, path = core.path, question, ending = ending_] {
+    const auto ask = [this, path = core.path, question, ending = ending_] {
       run([&] {
         if (!*ending) question(path);
       });
-    });
+    };
+    (reader == Reader::kSql ? queries_ : readers_).start(ask, reader == Reader::kRefill ? -1 : 0);
   });
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The two threads of the project file: what is recorded goes through one, what is read through the other with connections of
-// its own, so that a query that takes seconds holds up no recording. Each does what it was asked for in that order, and
-// what is read sees what was recorded before it was asked for. Called on the GUI thread; nothing waits but finish().
+// The threads of the project file: what is recorded goes through one, what views show is read through another, and SQL that
+// somebody wrote through a third, with connections of their own: a query that takes seconds holds up neither a recording nor
+// a view, and waits for no view. Each does what it was asked for in that order, but refills of what views have come after
+// the rest; and what is read sees what was recorded before it was asked for. Called on the GUI thread; nothing waits but
+// finish().
 #pragma once
 
 #include <QObject>
@@ -26,11 +28,13 @@ class ProjectThreads : public QObject {
   using Job = std::function<void(Core&)>;
   using Question = std::function<void(const QString& path)>;  // of the project that is recorded or shown
 
+  enum class Reader { kView, kRefill, kSql };
+
   ProjectThreads();
   ~ProjectThreads() override { finish(); }
 
   void post(Job job);
-  void read(Question question);  // left out after finish()
+  void read(Question question, Reader reader = Reader::kView);  // left out after finish()
   // Runs on the GUI thread, unless this is gone by then. From any thread.
   void back(std::function<void()> then);
   // Everything handed over is done.
@@ -44,7 +48,7 @@ class ProjectThreads : public QObject {
  private:
   void run(const std::function<void()>& job);  // a job ends: what it threw is told
 
-  QThreadPool recorders_, readers_;
+  QThreadPool recorders_, readers_, queries_;
   std::shared_ptr<Core> core_;
   std::atomic<int> jobs_ = 0;
   std::uint64_t posted_ = 0;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // After a rewind, and after a step that was given up: what stands in the window is of the place where it is, or is gone.
+#include <QMutex>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QSemaphore>
 #include <QSpinBox>
 #include <QTest>
 #include <algorithm>
 #include <cstring>
 
+#include "app/workbench/project_threads.h"
 #include "app/workbench/recording.h"
 #include "app/workbench/rewind_dialog.h"
 #include "storage/queries.h"
@@ -69,6 +72,33 @@ class RewoundTest : public QObject {
     QVERIFY(w.settled());
     QVERIFY(w.loop().wait([timeline] { return timeline->canvas().model()->steps().size() == 14; }, 10'000));
     QCOMPARE(timeline->canvas().model()->steps().back().step, 13);
+  }
+
+  // SQL waits for no view that is being read, and what somebody asks for goes before what refills the views.
+  void whatSomebodyAsksForDoesNotWaitForWhatIsReadAnew() {
+    ProjectThreads threads;
+    QSemaphore mayGoOn, sqlRan;
+    QMutex lock;
+    QStringList order;
+    const auto note = [&](const char* what) {
+      return [&, what](const QString&) {
+        const QMutexLocker held(&lock);
+        order << QLatin1String(what);
+      };
+    };
+    QSemaphore reading;
+    threads.read([&](const QString&) {
+      reading.release();
+      mayGoOn.tryAcquire(1, 60'000);
+    });
+    QVERIFY(reading.tryAcquire(1, 60'000));
+    threads.read(note("refill"), ProjectThreads::Reader::kRefill);
+    threads.read(note("view"));
+    threads.read([&](const QString&) { sqlRan.release(); }, ProjectThreads::Reader::kSql);
+    QVERIFY2(sqlRan.tryAcquire(1, 60'000), "while a view is read");
+    mayGoOn.release();
+    QTRY_VERIFY(threads.idle());
+    QCOMPARE(order, QStringList({QStringLiteral("view"), QStringLiteral("refill")}));
   }
 
   // Another set-up begins another run of the project. A rewind behind it finds the steps of the run before.
