@@ -243,9 +243,8 @@ QWidget* RecomputeView::makeControls() {
 QString RecomputeView::headerText() const {
   const auto& report = store().findings().recompute();
   if (!report) return {};
-  return QStringLiteral("arena %1 of %2, peak of values %3 of %4 · %5")
-      .arg(format::bytes(report->present_arena_bytes()), format::bytes(report->plain_arena_bytes()),
-           format::bytes(report->present_peak_bytes()), format::bytes(report->plain_peak_bytes()), costBasis(*report));
+  return QStringLiteral("arena %1 of %2 · %3")
+      .arg(format::bytes(report->present_arena_bytes()), format::bytes(report->plain_arena_bytes()), costBasis(*report));
 }
 
 QString RecomputeView::emptyText() const {
