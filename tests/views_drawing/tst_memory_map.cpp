@@ -8,6 +8,7 @@
 #include "tests/support/qt_classes.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
+#include "views/common/sharing.h"
 #include "views/common/tokens.h"
 #include "views/drawing/text_cache.h"
 #include "views/memory/box_raster.h"
@@ -82,6 +83,38 @@ class MemoryMapTest : public QObject {
       QCOMPARE(at(82, 42), QColor(Qt::white));
       QCOMPARE(at(107, 69), QColor(Qt::green));
       QCOMPARE(at(5, 25), QColor(Qt::white));
+    }
+  }
+
+  // 0 -> view 1 -> in place 2 -> view 3 -> in place 4, as a residual connection does it: one piece of memory, once.
+  void memoryThatAViewHandsOnIsCountedOnce() {
+    constexpr int kInstructions = 12;
+    snapshot::Plan plan;
+    for (int i = 0; i < kInstructions; ++i) plan.add_instructions()->set_view(i == 1 || i == 3);
+    for (int i = 0; i < 5; ++i) {
+      auto* b = plan.add_buffers();
+      b->set_index(i);
+      b->set_value(i);
+      b->set_buffer_class(snapshot::CLASS_ACTIVATION);
+      b->set_in_arena(true);
+      b->set_bytes(100);
+      b->set_first(i);
+      b->set_last(10);  // as the planner gives it: as long as anything uses this memory
+      b->set_shares(i - 1);
+      auto* out = plan.mutable_instructions(i)->add_outputs();
+      out->set_value(i);
+      out->set_buffer(i);
+    }
+    plan.set_arena_bytes(100);
+    const auto model = MemoryModel::make(PlanSnapshot::make(plan));
+    QVERIFY(isView(model->plan(), plan.buffers(1)) && !isView(model->plan(), plan.buffers(2)));
+    std::vector<std::int64_t> alive(kInstructions, 100);
+    alive.back() = 0;
+    QCOMPARE(model->live(), alive);
+    QCOMPARE(model->boxes().size(), std::size_t{3});
+    for (int i = 0; i < kInstructions - 1; ++i) {
+      const auto owners = model->ownersAt(i);
+      QVERIFY2(owners.size() == 1 && owners[0].second == 100, qPrintable(QString::number(i)));
     }
   }
 

@@ -44,16 +44,20 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
   std::vector<int> end(model->boxOf_.size(), 0), cut(model->boxOf_.size(), count);
   for (int i = 0; i < p.buffers_size(); ++i)
     end[static_cast<std::size_t>(i)] = std::clamp(p.buffers(i).last() + 1, 0, std::max(1, count));
-  for (int i = p.buffers_size() - 1; i >= 0; --i) {
-    const int shares = p.buffers(i).shares();
-    if (shares < 0 || shares >= p.buffers_size() || shares == i) continue;
-    auto& of = end[static_cast<std::size_t>(shares)];
-    if (isView(*model->plan_, p.buffers(i))) {
-      of = std::max(of, end[static_cast<std::size_t>(i)]);
-    } else {
-      cut[static_cast<std::size_t>(shares)] =
-          std::min(cut[static_cast<std::size_t>(shares)], std::max(p.buffers(i).first(), p.buffers(shares).first() + 1));
-    }
+  const auto sharing = [&p](int i) { return p.buffers(i).shares() >= 0 && p.buffers(i).shares() < i; };
+  std::vector<int> owner(model->boxOf_.size());  // whose box a view is part of; of others themselves
+  for (int i = 0; i < p.buffers_size(); ++i)
+    owner[static_cast<std::size_t>(i)] =
+        sharing(i) && isView(*model->plan_, p.buffers(i)) ? owner[static_cast<std::size_t>(p.buffers(i).shares())] : i;
+  for (int i = 0; i < p.buffers_size(); ++i) {
+    if (!sharing(i)) continue;
+    const int of = owner[static_cast<std::size_t>(p.buffers(i).shares())];
+    auto& ofEnd = end[static_cast<std::size_t>(of)];
+    auto& ofCut = cut[static_cast<std::size_t>(of)];
+    if (isView(*model->plan_, p.buffers(i)))
+      ofEnd = std::max(ofEnd, end[static_cast<std::size_t>(i)]);
+    else
+      ofCut = std::min(ofCut, std::max(p.buffers(i).first(), p.buffers(of).first() + 1));
   }
   std::vector<std::int64_t> change(static_cast<std::size_t>(count) + 2, 0);
   std::vector<int> order;
