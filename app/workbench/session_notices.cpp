@@ -91,6 +91,8 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
 
 void SessionNotices::tellAlert(const snapshot::Alert& alert) {
   if (alert.code() == "does_not_fit") tellWhatDoesNotFit(format::visible(alert.message()));
+  if (alert.code() == "file_changed")
+    parts_.notice.showProblem(format::visible(alert.message()), QStringLiteral("New run"), [this] { session_.newRun(); });
   using B = snapshot::Breakpoint;
   if (alert.code() != "nan" && alert.code() != "inf") return;
   const auto kind = alert.code() == "nan" ? B::kNan : B::kNewInf;

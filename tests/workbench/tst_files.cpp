@@ -32,6 +32,44 @@ class FilesTest : public QObject {
     applyTheme(*qApp, Theme::kLight);
   }
 
+  // A rewind and a new worker read files again; they may hold something else by then.
+  void aFileThatIsWrittenWhileItsRunGoesOnIsSaid() {
+    QTemporaryDir folder;
+    const TestModel digits = bundledModels()[0];
+    const QString model = folder.filePath(QStringLiteral("model.onnx")),
+                  data = folder.filePath(QStringLiteral("batches.npz"));
+    QVERIFY(QFile::copy(digits.model, model) && QFile::copy(digits.data, data));
+    const auto writeAgain = [](const QString& path) {
+      QFile file(path);
+      if (!file.open(QIODevice::ReadWrite)) return false;
+      return file.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime);
+    };
+    WindowDriver w;
+    const auto told = [&w](const QString& path) {
+      const auto& alerts = w->store().alerts();
+      return std::count_if(alerts.begin(), alerts.end(), [&path](const snapshot::Alert& alert) {
+        return alert.code() == "file_changed" && QString::fromStdString(alert.message()).contains(path);
+      });
+    };
+    QVERIFY_DONE(w.build({digits.name, model, data}), w);
+    for (int i = 0; i < 3; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().rewind(2); });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 2 && !w->session().busy(); }));
+    QCOMPARE(told(data), 0);
+    QVERIFY(writeAgain(data));
+    w.loop().act([&] { w->session().rewind(1); });
+    QVERIFY(w.loop().wait([&] { return told(data) == 1; }));
+    QVERIFY2(w->notice().isProblem() && w->notice().text().contains(QStringLiteral("was written again")),
+             qPrintable(w->notice().text()));
+    QCOMPARE(told(model), 0);
+    QVERIFY(writeAgain(model));
+    w.loop().act([&] { w->session().client().kill(); });
+    QVERIFY(w.loop().wait([&] { return !w->session().client().alive(); }));
+    w.loop().act([&] { w->session().restart(); });
+    QVERIFY(w.loop().wait([&] { return told(model) == 1 && !w->session().busy(); }));
+    QCOMPARE(told(data), 1);
+  }
+
   // What is open stays open.
   void whatIsNoModelSaysSo() {
     QTemporaryDir folder;

@@ -100,9 +100,32 @@ void SessionModel::wasBuilt() {
     store_.findings().trials().clear();
     store_.findings().golden().clear();
   }
+  if (parts_.recovery.comingBack()) {
+    tellChangedFiles();
+  } else {
+    QStringList files{path_};
+    for (const auto& setting : configuration_.settings())
+      if (!setting.value().empty()) files << QString::fromStdString(setting.value());
+    files_.take(files);
+  }
   parts_.desires.reconcile();
   emit session_.builtChanged();
   parts_.recovery.comeBack();
+}
+
+void SessionModel::tellChangedFiles() {
+  for (const QString& change : files_.takeChanges()) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("file_changed");
+    alert.set_message((change + QStringLiteral(". Steps from here on are of what it holds now")).toStdString());
+    alert.set_step(store_.position().step());
+    alert.set_node(-1);
+    alert.set_value(-1);
+    alert.set_instruction(-1);
+    store_.addAlert(alert);
+    emit session_.alertRaised(alert);
+  }
 }
 
 // Steps, kept states and edits of the state before lead nowhere from the one that was loaded.

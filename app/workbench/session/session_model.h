@@ -4,6 +4,7 @@
 
 #include "app/workbench/session/desired_state.h"
 #include "app/workbench/session/session_link.h"
+#include "app/workbench/session/source_marks.h"
 
 namespace stepscope {
 
@@ -37,6 +38,8 @@ class SessionModel : public SessionPart {
   void stageGraph(const QString& stage);
   // What is open, in a worker that does not know it.
   void reopen(bool wasBuilt);
+  // Files that were written since the run was built, which a worker has read again: alerts "file_changed".
+  void tellChangedFiles();
   // Graph, plan, options and place of the plan that runs now; the desires follow to it.
   void refreshBuild(Then then);
 
@@ -109,6 +112,7 @@ class SessionModel : public SessionPart {
   snapshot::Configure shownWith_;                // of the plan that is shown
   std::optional<snapshot::Configure> diedWith_;  // of the build that its worker died of
   std::int64_t firstStep_ = 0;
+  SourceMarks files_;  // of the plan that is shown
   bool built_ = false, inWorker_ = false;
   bool building_ = false;
   bool workerHasPlan_ = false;  // when it was last asked

@@ -34,6 +34,7 @@ void SessionRewind::rewindThen(std::int64_t step, Then then, int instruction) {
     parts_.edits.rewound(step);
     parts_.stepper.stopped();
     parts_.trainer.keepState();
+    parts_.model.tellChangedFiles();
     if (then) then();
   };
   if (const auto kept = parts_.trainer.ring().exactly(step)) {
