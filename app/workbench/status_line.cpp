@@ -215,7 +215,7 @@ void StatusLine::showPlace(bool running) {
         strong(busy ? QStringLiteral("Running") : QStringLiteral("Paused")) + QStringLiteral(" at ") +
         fontMetrics().elidedText(format::visible(placeOf(p)), Qt::ElideRight, 30 * Metrics::current().unit).toHtmlEscaped());
     phase_->setText(QStringLiteral("Phase ") + strong(QStringLiteral("the script's own")));
-  } else if (p.in_step()) {
+  } else if (p.in_step() || (busy && total_ > 0)) {
     where_->setText(strong(dead   ? QStringLiteral("Stopped")
                            : busy ? QStringLiteral("Running")
                                   : QStringLiteral("Paused")) +

@@ -135,6 +135,52 @@ class FirstNanTest : public QObject {
     w.picture(QStringLiteral("nan-shown"));
     QVERIFY_LOOP(w);
   }
+  // A training step (F8) stops at what F5 stops at, with the same words: at full speed from the begin of a step, and from
+  // within one.
+  void aTrainingStepStopsWhereARunStops() {
+    const QString data = folder_.filePath(QStringLiteral("early.safetensors"));
+    QVERIFY(writeDigits(data, 6, 2));
+    TestModel model = bundledModels()[0];
+    model.data = data;
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(model), w);
+    for (int i = 0; i < 2; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().position().step(), 2);
+    QVERIFY(!w->store().position().in_step() && w->store().steps().size() == 2);
+    const auto stoppedAt = [&](const char* action) {
+      if (!w.act(action) || !w->notice().isStop() || !w->store().position().in_step()) return QString();
+      return QStringLiteral("%1: %2").arg(w.instruction()).arg(w->notice().text());
+    };
+    const QString run = stoppedAt("run");
+    QVERIFY2(run.contains(QStringLiteral("NaN")), qPrintable(run));
+    QVERIFY(w.act("abandon"));
+    w.loop().act([&] { w->session().rewind(2); });
+    QVERIFY(w.settled() && !w->store().position().in_step());
+    QCOMPARE(stoppedAt("step_whole"), run);
+    QCOMPARE(w->store().position().step(), 2);
+    QCOMPARE(w->store().steps().size(), std::size_t{2});
+    // From within the step.
+    QVERIFY(w.act("abandon") && !w->store().position().in_step());
+    QVERIFY(w.act("step"));
+    const int begun = w.instruction();
+    const QString within = stoppedAt("step_whole");
+    QVERIFY2(within.contains(QStringLiteral("NaN")) || begun >= run.section(':', 0, 0).toInt(), qPrintable(within));
+  }
+
+  void aTrainingStepStopsAtBreakpoints() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().toggleBreakpoint(5); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const auto& p = w->store().position();
+    QVERIFY2(p.in_step() && p.breakpoint() != 0, p.stopped_by().c_str());
+    QCOMPARE(w.instruction(), 5);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(!w->store().position().in_step(), "the step goes on to its end");
+    QCOMPARE(w->store().position().step(), 2);
+  }
 };
 
 SS_QT_CLASS(QApplication, FirstNanTest)

@@ -47,6 +47,13 @@ Selection whatBroke(const SnapshotStore& store, const snapshot::Breakpoint& brea
   return s;
 }
 
+// Whether a step at full speed has the times of its instructions too, as one by hand has.
+bool recordsInstructions(const SnapshotStore& store) {
+  const auto& all = store.options();
+  return std::any_of(all.begin(), all.end(),
+                     [](const auto& option) { return option.name() == "record" && option.value() == "instructions"; });
+}
+
 }  // namespace
 
 void SessionStepper::inStep(Then then) {
@@ -242,13 +249,44 @@ void SessionStepper::stepPhaseNow(bool backwards) {
   });
 }
 
+// As F5 runs it: at full speed where only numbers are watched from its begin, instruction by instruction otherwise.
 void SessionStepper::finishStepNow() {
+  const auto& all = store_.breakpoints();
+  const bool breaks = std::any_of(all.begin(), all.end(), [](const snapshot::Breakpoint& b) { return b.enabled(); });
+  if (!breaks || link_.client().host().attached()) return inStep([this] { commitStep(); });
+  // Options that were set meanwhile change the plan, which is read when the step begins.
+  if (!store_.position().in_step() && parts_.trainer.breaksOnNumbersOnly() && !parts_.desires.optionsTouched() &&
+      recordsInstructions(store_)) {
+    snapshot::Request request;
+    request.mutable_train()->set_steps(1);
+    request.mutable_train()->set_record(true);
+    request.mutable_train()->set_breaks(true);
+    request.mutable_train()->set_values(true);
+    return link_.move(
+        std::move(request), QStringLiteral("running step %1").arg(store_.position().step()), [this] { settle({}); },
+        [this] { unfinished(); });
+  }
   inStep([this] {
     snapshot::Request request;
-    request.mutable_finish_step();
+    request.mutable_run_to_break();
     link_.move(
-        std::move(request), QStringLiteral("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
+        std::move(request), QStringLiteral("finishing the step"),
+        [this] {
+          const snapshot::Position& p = store_.position();
+          const bool atEnd = p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size();
+          if (atEnd && p.breakpoint() == 0) return commitStep();
+          dropWaiting();
+          stopped();
+        },
+        [this] { unfinished(); });
   });
+}
+
+void SessionStepper::commitStep() {
+  snapshot::Request request;
+  request.mutable_finish_step();
+  link_.move(
+      std::move(request), QStringLiteral("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
 }
 
 // A step that was cancelled while it finished stands where it came to.

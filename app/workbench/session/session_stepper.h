@@ -52,7 +52,8 @@ class SessionStepper : public SessionPart {
   void make(const Move& move);
   void stepNow(int count);
   void stepPhaseNow(bool backwards);
-  void finishStepNow();
+  void finishStepNow();  // unless a breakpoint stops it
+  void commitStep();     // from where it stands, whatever breakpoints there are
 
   std::deque<Move> waiting_;
   bool moving_ = false;
