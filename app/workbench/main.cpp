@@ -52,8 +52,32 @@ std::optional<int> answeredInText(int argc, char** argv) {
   return parseArguments(QCoreApplication::arguments(), &arguments);
 }
 
+bool given(const char* name) { return !qEnvironmentVariableIsEmpty(name); }
+
+// Without a display Qt would end the process with a signal. A picture needs none.
+bool hasPlatform(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const auto is = [&words](std::string_view option) {
+    return std::any_of(words.begin(), words.end(), [option](std::string_view word) {
+      const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+      return dashes > 0 && word.substr(dashes, word.find('=') - dashes) == option;
+    });
+  };
+  if (given("DISPLAY") || given("WAYLAND_DISPLAY") || given("QT_QPA_PLATFORM") || is("platform")) return true;
+  if (!is("screenshot")) return false;
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  return true;
+}
+
 int run(int argc, char** argv) {
   if (const auto code = answeredInText(argc, argv)) return *code;
+  if (!hasPlatform(argc, argv)) {
+    std::fputs(
+        "error: window: no display; expected DISPLAY or WAYLAND_DISPLAY, or QT_QPA_PLATFORM=offscreen; hint: "
+        "`stepscope train` and `stepscope report` work without\n",
+        stderr);
+    return 1;
+  }
   Application app(argc, argv);
   QApplication::setOrganizationName(QStringLiteral("stepscope"));
   QApplication::setApplicationName(QStringLiteral("stepscope-workbench"));

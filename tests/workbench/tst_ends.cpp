@@ -121,6 +121,28 @@ class EndsTest : public QObject {
     QCOMPARE(program.scratch(), QStringList());
   }
 
+  // Without a display it says so and ends; a picture needs none.
+  void withoutADisplayItSaysSo() {
+    Program program;
+    QProcessEnvironment bare = program.process().processEnvironment();
+    for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) bare.remove(QLatin1String(name));
+    program.process().setProcessEnvironment(bare);
+    const QString digits = QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx");
+    program.start({digits});
+    QVERIFY(program.process().waitForFinished(kMs));
+    QCOMPARE(program.process().exitStatus(), QProcess::NormalExit);
+    QCOMPARE(program.process().exitCode(), 1);
+    const QString told = QString::fromUtf8(program.process().readAllStandardError());
+    QVERIFY2(told.startsWith(QStringLiteral("error: window: no display; expected DISPLAY or WAYLAND_DISPLAY")),
+             qPrintable(told));
+    const QTemporaryDir folder;
+    const QString picture = folder.filePath(QStringLiteral("window.png"));
+    program.start({digits, QStringLiteral("--screenshot"), picture});
+    QVERIFY(program.process().waitForFinished(kMs));
+    QCOMPARE(program.process().exitCode(), 0);
+    QVERIFY(QFileInfo(picture).size() > 0);
+  }
+
   // A script that draws pictures learns what was wrong: on stderr and by the exit code.
   void theCommandLineTellsWhatItDoesNotTake_data() {
     QTest::addColumn<QStringList>("arguments");
