@@ -107,7 +107,14 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   const bool other = model != store_.model();
   const bool graph = model->problems_size() == 0 || model->node_count() > 0;
   if (other && graph && session_.built()) dialog->offerLook();
-  if (!other && session_.built() && store_.position().step() > 0) dialog->offerToGoOn(store_.position().step());
+  if (!other) {
+    auto tellStep = [this, dialog, shown = std::int64_t{0}]() mutable {
+      const std::int64_t step = store_.position().step();
+      if (session_.built() && std::exchange(shown, step) != step) dialog->offerToGoOn(step);
+    };
+    tellStep();
+    connect(&store_, &SnapshotStore::positionChanged, dialog, tellStep);
+  }
   connect(dialog, &SetUpDialog::buildWanted, this,
           [this, dialog, other, model, path](const snapshot::Configure& configuration) {
             parts_.notice.clear();

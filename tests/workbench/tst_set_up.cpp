@@ -91,6 +91,26 @@ class SetUpTest : public QObject {
     w.picture(QStringLiteral("start-state-not-there"));
   }
 
+  // Training goes on beside the open set-up, which says where the next build begins.
+  void theSetUpFollowsTheStepThatItBeginsAt() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY(w.act("configure"));
+    const auto begins = [&w] {
+      const auto* box = shownSetUp(w)->findChild<QComboBox*>(QStringLiteral("set_up_begin"));
+      return box ? box->itemText(0) : QString();
+    };
+    QCOMPARE(begins(), QString());  // nothing was trained
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(begins().startsWith(QStringLiteral("at step 1,")), qPrintable(begins()));
+    auto* box = shownSetUp(w)->findChild<QComboBox*>(QStringLiteral("set_up_begin"));
+    w.loop().act([box] { box->setCurrentIndex(1); });
+    w.loop().act([&] { w->session().train(3); });
+    QVERIFY(w.settled());
+    QVERIFY2(begins().startsWith(QStringLiteral("at step 4,")), qPrintable(begins()));
+    QCOMPARE(box->currentIndex(), 1);
+  }
+
   void aModelTrainsAsItIsProposed_data() {
     QTest::addColumn<QString>("model");
     for (const TestModel& sample : bundledModels()) QTest::newRow(qPrintable(sample.name)) << sample.model;

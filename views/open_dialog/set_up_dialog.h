@@ -41,7 +41,8 @@ class SetUpDialog : public QDialog {
   void tellNotes(const QStringList& notes);
   // The model can be looked at without a build, in place of the one that is open.
   void offerLook();
-  // The model is built already and stands at this step: the next build goes on from it, or begins again.
+  // The model is built already and stands at this step: the next build goes on from it, or begins again. Told again when
+  // the step is another one.
   void offerToGoOn(std::int64_t step);
   bool beginsAgain() const { return begin_ && begin_->currentIndex() == 1; }
   // What can be set besides: a page of fields made of the options' metadata. Once.

@@ -107,6 +107,8 @@ void SetUpDialog::tellNotes(const QStringList& notes) {
 }
 
 void SetUpDialog::offerToGoOn(std::int64_t step) {
+  const QString goesOn = QStringLiteral("at step %1, with the state that it has now").arg(format::count(step));
+  if (begin_) return begin_->setItemText(0, goesOn);
   auto* line = new QWidget;
   auto* row = new QHBoxLayout(line);
   row->setContentsMargins(0, 0, 0, 0);
@@ -114,7 +116,7 @@ void SetUpDialog::offerToGoOn(std::int64_t step) {
   begin_ = new QComboBox;
   begin_->setObjectName(QStringLiteral("set_up_begin"));
   begin_->setAccessibleName(QStringLiteral("Begins"));
-  begin_->addItem(QStringLiteral("at step %1, with the state that it has now").arg(format::count(step)));
+  begin_->addItem(goesOn);
   begin_->addItem(QStringLiteral("anew, with the parameters of the file or of start-state"));
   begin_->setToolTip(QStringLiteral("Either is a run of its own in the list of runs"));
   row->addWidget(begin_, 1);
