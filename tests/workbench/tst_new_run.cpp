@@ -34,8 +34,13 @@ class NewRunTest : public QObject {
     w.loop().act([&] { w->session().watch(loss, true); });
     QVERIFY(w.settled());
     w.loop().act([&] { w->recording().nameRun(1, QStringLiteral("plain")); });
+    Selection selected = Selection::ofInstruction(7);
+    selected.value = w->store().plan()->instruction(7)->outputs(0).value();
+    QVERIFY(w.select(selected));
     QVERIFY_DONE(w.act("new_run"), w);
     QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    QCOMPARE(w->selection().selection().instruction, selected.instruction);  // the plan is the same
+    QCOMPARE(w->selection().selection().value, selected.value);
     const QString note = w->findChild<QLabel*>(QStringLiteral("status_note"))->toolTip();
     QVERIFY2(note.contains(QStringLiteral("Name this run")) && note.contains(QStringLiteral("Options")), qPrintable(note));
     QVERIFY(w.recorded());

@@ -246,9 +246,12 @@ void SessionDesires::planChanged(const ShownPlan& before) {
     const bool still = std::any_of(all.begin(), all.end(), [&knew](const auto& b) { return same({b}, {knew}); });
     if (still && at != now.end()) moved.push_back(*at);
   }
+  const bool again = kept_.has_value();
   const ShownPlan from = kept_ ? *std::exchange(kept_, std::nullopt) : before;
   const QStringList lost = desired_.moveTo(from, {store_.graph(), store_.plan()}, moved);
-  selection_.select(selectionIn(selection_.selection(), before, {store_.graph(), store_.plan()}));
+  const bool back = again && selection_.selection().empty();
+  selection_.select(
+      selectionIn(back ? keptSelection_ : selection_.selection(), back ? from : before, {store_.graph(), store_.plan()}));
   known_.pinned.moveTo(before, {store_.graph(), store_.plan()}, {});
   knownBefore_.reset();
   tries_ = 0;
@@ -282,6 +285,7 @@ void SessionDesires::leave() {
 
 void SessionDesires::keepOverLeaving() {
   kept_ = ShownPlan{store_.graph(), store_.plan()};
+  keptSelection_ = selection_.selection();
   auto* once = new QObject(this);
   connect(&session_, &ModelSession::builtChanged, once, [this, once] {
     if (parts_.model.built()) once->deleteLater();

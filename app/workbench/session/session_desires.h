@@ -81,6 +81,7 @@ class SessionDesires : public SessionPart {
   // Those of the worker, where others are shown in advance.
   std::optional<std::vector<snapshot::Option>> optionsBefore_;
   std::optional<ShownPlan> kept_;  // of the model that is left and comes again
+  Selection keptSelection_;        // in that plan
 };
 
 // As settings of a configuration; those of precision.force take the place of earlier ones.
