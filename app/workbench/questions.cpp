@@ -17,15 +17,18 @@ namespace {
 // another number would be meant.
 class NumberDialog : public QInputDialog {
  public:
-  NumberDialog(const QString& label, int most, QWidget* parent)
-      : QInputDialog(parent), text_(QStringLiteral("%1\n0 to %2").arg(label, format::count(most))), most_(most) {
+  NumberDialog(const QString& label, int least, int most, QWidget* parent)
+      : QInputDialog(parent),
+        text_(QStringLiteral("%1\n%2 to %3").arg(label, format::count(least), format::count(most))),
+        least_(least),
+        most_(most) {
     setInputMode(QInputDialog::IntInput);
     setLabelText(text_);
     setIntRange(0, std::numeric_limits<int>::max());
   }
 
   void done(int result) override {
-    if (result == QDialog::Accepted && intValue() > most_)
+    if (result == QDialog::Accepted && (intValue() < least_ || intValue() > most_))
       setLabelText(QStringLiteral("%1: not %2").arg(text_, format::count(intValue())));
     else
       QInputDialog::done(result);
@@ -33,14 +36,14 @@ class NumberDialog : public QInputDialog {
 
  private:
   const QString text_;
-  const int most_;
+  const int least_, most_;
 };
 
 }  // namespace
 
-void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most,
+void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int least, int most,
                const std::function<void(int)>& then) {
-  auto* dialog = new NumberDialog(label, most, parent);
+  auto* dialog = new NumberDialog(label, least, most, parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(title);
   dialog->setIntValue(value);

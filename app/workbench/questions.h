@@ -10,8 +10,8 @@ class QWidget;
 
 namespace stepscope {
 
-// One number from 0 to `most`, which the dialog names; a larger one cannot be confirmed.
-void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most,
+// One number from `least` to `most`, which the dialog names; another one cannot be confirmed.
+void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int least, int most,
                const std::function<void(int)>& then);
 // One line of text, without the spaces around it; an empty answer is none.
 void askText(QWidget* parent, const QString& title, const QString& label, const QString& text, const QString& objectName,

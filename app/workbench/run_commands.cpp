@@ -78,7 +78,7 @@ void RunCommands::connectRuns() {
     connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
   };
   on("train", [this] {
-    askNumber(&parts_.window, QStringLiteral("Train at full speed"), QStringLiteral("Number of training steps"), 100,
+    askNumber(&parts_.window, QStringLiteral("Train at full speed"), QStringLiteral("Number of training steps"), 100, 1,
               1'000'000, [this](int n) { session_.train(n); });
   });
   on("rewind", [this] {

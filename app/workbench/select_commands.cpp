@@ -22,7 +22,7 @@ SelectCommands::SelectCommands(const WindowParts& parts) : parts_(parts), select
   on("goto_number", [this] {
     if (!store_.plan()) return;
     askNumber(&parts_.window, QStringLiteral("Go to instruction"), QStringLiteral("Number of the instruction"),
-              std::max(0, selection_.selection().instruction), store_.plan()->size() - 1,
+              std::max(0, selection_.selection().instruction), 0, store_.plan()->size() - 1,
               [this](int n) { selection_.select(Selection::ofInstruction(n)); });
   });
   on("next_alert", [this] { nextAlert(); });

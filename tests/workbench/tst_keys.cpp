@@ -451,6 +451,20 @@ class KeysTest : public QObject {
     QVERIFY_LOOP(*w_);
   }
 
+  // Training no step at all cannot be asked for.
+  void theNumberOfStepsBeginsWithOne() {
+    QVERIFY(press(Qt::Key_F5, Qt::ControlModifier));
+    QInputDialog* number = nullptr;
+    QVERIFY(appears(&number));
+    QVERIFY2(number->labelText().contains(QStringLiteral("1 to 1,000,000")), qPrintable(number->labelText()));
+    number->setIntValue(0);
+    auto* typed = number->findChild<QSpinBox*>();
+    w_->loop().act([typed] { QTest::keyClick(typed, Qt::Key_Return); });
+    QVERIFY(number->isVisible());
+    QVERIFY2(number->labelText().contains(QStringLiteral("not 0")), qPrintable(number->labelText()));
+    w_->loop().act([typed] { QTest::keyClick(typed, Qt::Key_Escape); });
+  }
+
   void boxesOpenAndEscapeClosesThem() {
     QVERIFY(press(Qt::Key_O, Qt::ControlModifier));
     QFileDialog* files = nullptr;
