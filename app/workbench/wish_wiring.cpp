@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/wish_wiring.h"
 
+#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <utility>
@@ -154,13 +155,22 @@ void WishWiring::saveReport(QString path, const QString& suffix) {
   parts_.recording.queries().report(path);
 }
 
+// What the model is called: most are a model.onnx in a folder of their name. The first dot begins the ending.
+QString WishWiring::reportName() const {
+  const QString path = parts_.session.modelPath();
+  const QFileInfo model(path.isEmpty() ? parts_.store.project().projectPath() : path);
+  const QString base = model.completeBaseName();
+  QString name = base == u"model" ? model.dir().dirName() : base;
+  name.replace('.', '_');
+  return name.isEmpty() ? QStringLiteral("report") : name;
+}
+
 void WishWiring::connectReports() {
-  for (const auto& [id, name] : {std::pair("report_html", "report.html"), std::pair("report_pdf", "report.pdf"),
-                                 std::pair("report_json", "report.json"), std::pair("report_csv", "report.csv"),
-                                 std::pair("report_trace", "report.trace.json")}) {
-    connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, [this, name = QString::fromLatin1(name)] {
-      const QString suffix = QLatin1Char('.') + name.section('.', 1);
-      questions_.askToSave(QStringLiteral("Report"), name, QStringLiteral("Report (*%1)").arg(suffix),
+  for (const auto& [id, ending] :
+       {std::pair("report_html", ".html"), std::pair("report_pdf", ".pdf"), std::pair("report_json", ".json"),
+        std::pair("report_csv", ".csv"), std::pair("report_trace", ".trace.json")}) {
+    connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, [this, suffix = QString::fromLatin1(ending)] {
+      questions_.askToSave(QStringLiteral("Report"), reportName() + suffix, QStringLiteral("Report (*%1)").arg(suffix),
                            [this, suffix](const QString& path) { saveReport(path, suffix); });
     });
   }

@@ -24,6 +24,7 @@ class WishWiring : public QObject {
   void connectArrays();  // .npy files: load, save, compare
   void connectProject();
   void connectReports();
+  QString reportName() const;  // that is offered, without its ending
   void saveReport(QString path, const QString& suffix);
   void saveTable(const QString& path, const QString& csv);
 

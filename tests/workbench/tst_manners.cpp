@@ -219,6 +219,8 @@ class MannersTest : public QObject {
     QFileDialog* dialog = nullptr;
     QVERIFY(w.loop().wait([&] { return (dialog = w->findChild<QFileDialog*>(QStringLiteral("save_dialog"))) != nullptr; }));
     QCOMPARE(dialog->defaultSuffix(), QStringLiteral("trace.json"));
+    // Called as the model is: digits/model.onnx.
+    QCOMPARE(dialog->findChild<QLineEdit*>()->text(), QStringLiteral("digits.trace.json"));
     w.loop().act([dialog] { dialog->reject(); });
   }
 
