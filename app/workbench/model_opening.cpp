@@ -75,7 +75,7 @@ void ModelOpening::openAttached() {
   if (!script) return;
   const QString name = script->script().empty() ? QStringLiteral("script") : QString::fromStdString(script->script());
   parts_.notice.clear();
-  scripted_ = true;
+  setScripted();
   emit begun();
   auto* once = new QObject(this);
   connect(&session_, &ModelSession::builtChanged, once, [this, once] {
@@ -131,7 +131,7 @@ void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& 
   if (!place.problem.isEmpty()) return parts_.notice.showProblem(place.problem, {}, {});
   if (isProject(place.path)) return open(place.path);
   parts_.notice.clear();
-  scripted_ = true;
+  scripted_ = comesBack_ = true;
   emit begun();
   session_.openAndBuild(place.path, configuration);
 }
@@ -148,11 +148,14 @@ void ModelOpening::connectPeek() {
   });
   connect(&session_, &ModelSession::buildRefused, this,
           [this](const snapshot::Configure& refused, const QString& text, const QString& setting, const QString& code) {
-            if (scripted_ || !store_.model()) return;
+            if ((scripted_ && !comesBack_) || !store_.model()) return;
+            wanted_ = refused;  // also when this set-up is left and another one opened
+            wantedFor_ = session_.modelPath();
             SetUpDialog* dialog = showSetUpOf(store_.model(), refused, session_.modelPath());
             dialog->showProblem(text, setting);
             if (code == u"out_of_memory") dialog->offerToFit();
           });
+  connect(&session_, &ModelSession::builtChanged, this, [this] { comesBack_ = comesBack_ && !session_.built(); });
   // A model is looked at: its graph is there before anything is built.
   connect(&store_, &SnapshotStore::graphChanged, this, [this] {
     if (store_.graph() && !session_.built() && !store_.readOnly()) emit lookedAt();

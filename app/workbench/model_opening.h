@@ -29,12 +29,16 @@ class ModelOpening : public QObject {
 
   // A model is inspected and the set-up shown; a project is opened read-only.
   void open(const QString& path);
-  // A model is built at once with these settings on top of what inspection proposes; no set-up is shown.
+  // A model is built at once with these settings on top of what inspection proposes; no set-up is shown unless they are
+  // refused.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration);
   // The loop of the script that is attached, which runs on.
   void openAttached();
   // The set-up of the next build is known: neither it nor what is refused of it is shown in the set-up.
-  void setScripted() { scripted_ = true; }
+  void setScripted() {
+    scripted_ = true;
+    comesBack_ = false;
+  }
   void showSetUp();  // of the model that was read
   void leave() { closeSetUp(); }
   bool leaveSetUp();  // as its Cancel does; false: none is shown
@@ -73,6 +77,7 @@ class ModelOpening : public QObject {
   QWidget& pages_;
   ModelPeek peek_;  // at a model while another one is open
   bool scripted_ = false;
+  bool comesBack_ = false;      // a scripted build that is refused, to a set-up with its settings
   snapshot::Configure wanted_;  // of the newest set-up that was built, or was to be
   QString wantedFor_;           // its model
   ModelPtr wantedModel_;        // the same

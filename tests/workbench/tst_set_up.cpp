@@ -12,6 +12,8 @@
 #include <QTest>
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "app/workbench/actions.h"
 #include "app/workbench/panel_board.h"
@@ -89,6 +91,33 @@ class SetUpTest : public QObject {
     QVERIFY(w.loop().wait([&] { return refusal->isVisible(); }));
     QVERIFY2(refusal->text().contains(QStringLiteral("state.safetensors")), qPrintable(refusal->text()));
     w.picture(QStringLiteral("start-state-not-there"));
+  }
+
+  // A build from the command line that is refused comes to a set-up with its settings and the reason at the field; left and
+  // opened again, it still has them.
+  void settingsOfTheCommandLineThatAreRefusedStandInTheSetUp() {
+    WindowDriver w;
+    QVERIFY(!w.openBuilt(bundledModels()[0],
+                         {{"start-state", "/nowhere.safetensors"}, {"lr", "0.123"}, {"optimizer", "adamw"}}));
+    const auto shows = [&w] {
+      const SetUpDialog* dialog = shownSetUp(w);
+      const auto* state = dialog ? dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_start-state")) : nullptr;
+      if (!state) return QStringLiteral("no set-up");
+      std::map<std::string, std::string> all;
+      const snapshot::Configure configuration = dialog->configuration();
+      for (const auto& setting : configuration.settings()) all[setting.name()] = setting.value();
+      return QString::fromStdString(all["lr"] + ' ' + all["optimizer"] + ' ' + all["start-state"]);
+    };
+    QVERIFY(w.loop().wait([&] { return shows() == QStringLiteral("0.123 adamw /nowhere.safetensors"); }));
+    QVERIFY(w.loop().wait([&] {
+      const auto* refusal = shownSetUp(w)->findChild<QLabel*>(QStringLiteral("set_up_refusal"));
+      return refusal && refusal->isVisible();
+    }));
+    w.picture(QStringLiteral("refused-from-the-command-line"));
+    w.loop().act([&] { shownSetUp(w)->reject(); });
+    QVERIFY(w.loop().wait([&] { return !shownSetUp(w); }));
+    QVERIFY(w.act("configure"));
+    QVERIFY(w.loop().wait([&] { return shows() == QStringLiteral("0.123 adamw /nowhere.safetensors"); }));
   }
 
   // Training goes on beside the open set-up, which says where the next build begins.
