@@ -7,9 +7,13 @@
 #include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSplitter>
+#include <QTabWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -138,6 +142,48 @@ class SetUpTest : public QObject {
     QVERIFY(w.settled());
     QVERIFY2(begins().startsWith(QStringLiteral("at step 4,")), qPrintable(begins()));
     QCOMPARE(box->currentIndex(), 1);
+  }
+
+  // The wheel scrolls the page; only a choice that has the focus takes it.
+  void theWheelOverAChoiceScrollsThePage() {
+    WindowDriver w({1280, 500});
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const auto notchOver = [&](QWidget* over) {
+      w.loop().act([over] {
+        const QPointF at = over->rect().center();
+        QWheelEvent event(at, over->mapToGlobal(at), {}, {0, -120}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+        QSpontaneKeyEvent::setSpontaneous(&event);  // others are not handed on to the parent
+        qApp->notify(over, &event);
+      });
+    };
+    auto* tabs = dialog->findChild<QTabWidget*>();
+    QVERIFY(w.loop().wait([&] { return tabs->tabText(1) == QStringLiteral("More"); }));
+    for (const int page : {0, 1}) {
+      w.loop().act([&] { tabs->setCurrentIndex(page); });
+      auto* area = tabs->widget(page)->findChild<QScrollArea*>();
+      if (!area) area = qobject_cast<QScrollArea*>(tabs->widget(page));
+      QVERIFY(area && area->verticalScrollBar()->maximum() > 0);
+      int choices = 0;
+      for (auto* box : area->widget()->findChildren<QComboBox*>()) {
+        if (box->count() < 2 || !box->isVisibleTo(area)) continue;
+        ++choices;
+        QVERIFY(box->focusPolicy() == Qt::StrongFocus && !box->hasFocus());
+        w.loop().act([&] {
+          box->setCurrentIndex(0);
+          area->verticalScrollBar()->setValue(0);
+        });
+        notchOver(box);
+        QCOMPARE(box->currentIndex(), 0);
+        QVERIFY2(area->verticalScrollBar()->value() > 0, qPrintable(box->accessibleName()));
+        if (choices > 1) continue;
+        w.loop().act([box] { box->setFocus(); });
+        notchOver(box);
+        QCOMPARE(box->currentIndex(), 1);
+        w.loop().act([&] { tabs->setFocus(); });
+      }
+      QVERIFY(choices > 0);
+    }
   }
 
   void aModelTrainsAsItIsProposed_data() {

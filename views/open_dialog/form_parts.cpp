@@ -2,6 +2,9 @@
 #include "views/open_dialog/form_parts.h"
 
 #include <QAbstractButton>
+#include <QAbstractSpinBox>
+#include <QComboBox>
+#include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QVBoxLayout>
@@ -9,6 +12,19 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+
+class WheelToPage : public QObject {
+ public:
+  using QObject::QObject;
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() != QEvent::Wheel || static_cast<QWidget*>(watched)->hasFocus()) return false;
+    event->ignore();  // it goes to the parent
+    return true;
+  }
+};
+
+}  // namespace
 
 QLabel* quiet(const QString& text) {
   auto* label = new QLabel(text);
@@ -65,6 +81,16 @@ QWidget* grid(int nameWidth, std::initializer_list<std::vector<std::pair<QString
     ++row;
   }
   return box;
+}
+
+void leaveWheelToPage(QWidget& page) {
+  auto* filter = new WheelToPage(&page);
+  const auto leave = [filter](QWidget* field) {
+    field->setFocusPolicy(Qt::StrongFocus);  // the wheel alone gives it no focus
+    field->installEventFilter(filter);
+  };
+  for (auto* box : page.findChildren<QComboBox*>()) leave(box);
+  for (auto* box : page.findChildren<QAbstractSpinBox*>()) leave(box);
 }
 
 }  // namespace stepscope

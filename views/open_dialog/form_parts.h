@@ -24,4 +24,7 @@ QWidget* line(std::initializer_list<QWidget*> widgets);
 // without a name takes its place too.
 QWidget* grid(int nameWidth, std::initializer_list<std::vector<std::pair<QString, QWidget*>>> rows);
 
+// The wheel over a closed choice or a number of the page scrolls the page; one that has the focus takes it.
+void leaveWheelToPage(QWidget& page);
+
 }  // namespace stepscope

@@ -65,6 +65,7 @@ MoreSettings::MoreSettings(const std::vector<snapshot::Option>& options, const S
       form->addRow(format::visible(option.name()), editor);
     }
   }
+  leaveWheelToPage(*page);
   auto* scroll = new QScrollArea;
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);

@@ -154,6 +154,7 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
                grid(names, {{{{}, device_}, {QStringLiteral("threads"), threads_}, {QStringLiteral("seed"), seed_}}}));
   auto* page = new QWidget;
   page->setLayout(form);
+  leaveWheelToPage(*page);
   auto* scroll = new QScrollArea;
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "views/common/format.h"
+#include "views/open_dialog/form_parts.h"
 #include "views/open_dialog/more_settings.h"
 #include "views/open_dialog/set_up_dialog.h"
 #include "views/open_dialog/set_up_settings.h"
@@ -120,6 +121,7 @@ void SetUpDialog::offerToGoOn(std::int64_t step) {
   begin_->addItem(QStringLiteral("anew, with the parameters of the file or of start-state"));
   begin_->setToolTip(QStringLiteral("Either is a run of its own in the list of runs"));
   row->addWidget(begin_, 1);
+  leaveWheelToPage(*line);
   auto* all = static_cast<QVBoxLayout*>(layout());
   all->insertWidget(all->indexOf(buttons_), line);
   update();
