@@ -108,33 +108,40 @@ std::vector<TimeDifference> compareBuild(const std::vector<PhaseRow>& a, const s
   return pairs.take();
 }
 
-double perStep(const TimeStats& time, const Timing& timing) {
-  return static_cast<double>(time.total) / static_cast<double>(std::max<std::int64_t>(1, timing.sampledSteps));
+// The medians of the instructions of one operator in a phase, together, each as often as a step ran it: one long execution
+// among thousands does not count. Where none was measured in the newest plan, the mean of what was.
+double perStep(const OpTime& op, const Timing& timing) {
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, timing.sampledSteps));
+  double sum = 0;
+  for (const InstructionTime& i : timing.instructions)
+    if (i.time.n > 0 && i.op == op.op && i.phase == op.phase)
+      sum += static_cast<double>(i.time.median) * static_cast<double>(i.time.n) / steps;
+  return sum > 0 ? sum : static_cast<double>(op.time.total) / steps;
 }
 
 void compareTimes(const Timing& a, const Timing& b, RunComparison& out) {
   Pairs phases, ops;
   for (const PhaseTime& p : a.phases) {
     TimeDifference& row = phases.at(p.phase, {});
-    row.a = perStep(p.time, a);
+    row.a = static_cast<double>(p.time.median);
     row.countA = p.time.n;
     row.timeA = p.time;
   }
   for (const PhaseTime& p : b.phases) {
     TimeDifference& row = phases.at(p.phase, {});
-    row.b = perStep(p.time, b);
+    row.b = static_cast<double>(p.time.median);
     row.countB = p.time.n;
     row.timeB = p.time;
   }
   for (const OpTime& o : a.ops) {
     TimeDifference& row = ops.at(o.op, o.phase);
-    row.a = perStep(o.time, a);
+    row.a = perStep(o, a);
     row.countA = o.instructions;
     row.timeA = o.time;
   }
   for (const OpTime& o : b.ops) {
     TimeDifference& row = ops.at(o.op, o.phase);
-    row.b = perStep(o.time, b);
+    row.b = perStep(o, b);
     row.countB = o.instructions;
     row.timeB = o.time;
   }

@@ -26,7 +26,7 @@ struct OptionDifference {
 // The same thing in both runs; empty where a run does not have it.
 struct TimeDifference {
   std::string name, phase;     // phase is empty for the phases themselves
-  std::optional<double> a, b;  // ns: of the build for its phases, per step otherwise
+  std::optional<double> a, b;  // ns: of the build; median of a step's phase; medians of an operator's instructions together
   std::int64_t countA = 0,
                countB = 0;  // build phases: items; phases of the step: steps measured; operators: instructions of the plan
   TimeStats timeA, timeB;  // n = 0 where it was not measured: of the newest build for its phases, of one step for the phases

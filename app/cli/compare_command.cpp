@@ -190,8 +190,8 @@ void printCompareText(const RunComparison& c, const storage::Tolerance& toleranc
           "longer "
           "for it\n",
           name, 100 * kind.waitShare());
-  printTimes("time per step, without warm-up and steps stopped in", "phase", step, false);
-  printTimes("operators, time per step", "operator", c.ops, true);
+  printTimes("median time per step, without warm-up and steps stopped in", "phase", step, false);
+  printTimes("operators, medians of their instructions together", "operator", c.ops, true);
   printTimes("build, newest of each run", "phase", c.buildPhases, false);
   std::vector<std::vector<std::string>> lines;
   for (const auto& m : c.memory) {

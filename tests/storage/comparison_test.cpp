@@ -41,10 +41,11 @@ struct Change {
   std::int64_t from = 1'000;  // first step whose numbers are changed
   double lossBy = 0, normBy = 0;
   bool lossNan = false;
-  std::int64_t slower = 0;  // nanoseconds more for instruction 0
-  double valueBy = 0;       // to the norms of the values with statistics
-  bool normed = true;       // steps have a gradient norm, or gradients that make one
-  bool clipped = true;      // its norm is computed in every step; otherwise every third step recorded its gradients
+  std::int64_t slower = 0;   // nanoseconds more for instruction 0
+  double valueBy = 0;        // to the norms of the values with statistics
+  bool normed = true;        // steps have a gradient norm, or gradients that make one
+  bool clipped = true;       // its norm is computed in every step; otherwise every third step recorded its gradients
+  std::int64_t onlyIn = -1;  // slower in this step alone
 };
 
 class CompareRuns : public ::testing::Test {
@@ -76,7 +77,8 @@ class CompareRuns : public ::testing::Test {
         row.clear_statistics();
         if (step % 3 == 0) recordGradients(row, {3, step >= change.from ? 4 + change.normBy : 4});
       }
-      if (row.spans_size() > 0) row.mutable_spans(0)->set_end_ns(row.spans(0).end_ns() + change.slower);
+      if (row.spans_size() > 0 && (change.onlyIn < 0 || change.onlyIn == step))
+        row.mutable_spans(0)->set_end_ns(row.spans(0).end_ns() + change.slower);
       recorder->step(row);
       if (withStatistics) recordStatistics(*recorder, step, change);
     }
@@ -232,6 +234,19 @@ TEST_F(CompareRuns, TwoRunsOfWarmUpAloneAreSetAgainstEachOther) {
   const RunComparison c = compare();
   EXPECT_EQ(c.warmUp, "");
   EXPECT_NEAR(c.ops.front().difference(), 5'000, 1e-6);
+}
+
+// Somebody else had the core for a moment.
+TEST_F(CompareRuns, OneLongStepIsNoDifference) {
+  record({});
+  Change once;
+  once.slower = 4'000'000;
+  once.onlyIn = 7;
+  record(once);
+  const RunComparison c = compare();
+  ASSERT_FALSE(c.ops.empty());
+  for (const auto* rows : {&c.ops, &c.stepPhases})
+    for (const TimeDifference& row : *rows) EXPECT_LT(std::abs(row.difference()), 10'000) << row.name << ' ' << row.phase;
 }
 
 TEST_F(CompareRuns, OptionsTimeAndMemoryThatDifferAreNamed) {

@@ -43,9 +43,9 @@ std::vector<TableColumn> timeColumns(Times which) {
   const QString of = which == Times::kOperators ? QStringLiteral("one execution")
                      : which == Times::kBuild   ? QStringLiteral("the newest build")
                                                 : QStringLiteral("one step");
-  const QString sum = which == Times::kBuild
-                          ? QStringLiteral("Wall-clock time of the newest build")
-                          : QStringLiteral("Mean time per step without warm-up; read it beside median and p95");
+  const QString sum = which == Times::kBuild       ? QStringLiteral("Wall-clock time of the newest build")
+                      : which == Times::kOperators ? QStringLiteral("Medians of its instructions together, without warm-up")
+                                                   : QStringLiteral("Median of the steps without warm-up");
   return {{which == Times::kOperators ? QStringLiteral("Operator") : QStringLiteral("Phase"),
            which == Times::kOperators
                ? QStringLiteral("Operator and phase; click selects the first such instruction of the open model")
