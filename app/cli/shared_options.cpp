@@ -99,6 +99,11 @@ Result<TrainOptions> SharedOptions::apply() const {
     if (!isPluginOption(name)) SS_TRY(set(name, assignment.substr(equals + 1)));
   }
   SS_TRY(checkOptions(options));
+  options.stepsAreAll = true;
+  if (resume && options.startStep > 0)
+    return invalidOption("start-step", fmt::format("found {} with --resume, which begins at the step of the file; "
+                                                   "expected one of the two",
+                                                   options.startStep));
   if (resume && initFrom.empty()) return invalidOption("resume", "no file; expected --init-from FILE.safetensors");
   return options;
 }

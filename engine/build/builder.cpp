@@ -195,7 +195,7 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
       log_.warn("option_without_effect",
                 fmt::format("option 'ranks.shard': {}; this process trains alone", options.rankShard));
     auto report = addOptimizer(graph, work.inference, options, step.trained, work.gradients, work.lossScale,
-                               *updates ? &**updates : nullptr, ranks);
+                               *updates ? &**updates : nullptr, ranks, step.request.from);
     if (!report) return phase.fail(report.error());
     step.optimizer = std::move(*report);
     std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(first));

@@ -24,6 +24,7 @@
 #include "engine/build/trained_set.h"
 #include "engine/ir/keys.h"
 #include "engine/plan/plan.h"
+#include "engine/state/state.h"
 
 namespace stepscope {
 
@@ -32,6 +33,7 @@ struct BuildRequest {
   std::vector<std::string> keep;      // values to keep until the end of the step, by name
   std::set<ValueKey> pinned;          // the same, chosen by a person
   bool keepGradients = false;         // of trained parameters, as accumulated
+  StateCounters from;                 // of the state that the step goes on with
   bool forwardOnly = false;           // without loss, gradient and optimizer
   std::optional<OuterRequest> outer;  // somebody else computes the loss, and there is no optimizer
   int threads = 1;

@@ -23,7 +23,7 @@ Result<OptimizerReport> OptimizerNodes::run(const std::vector<ValueId>& trained,
     patterns_.push_back(std::move(pattern));
   }
   if (o_.accumulate > 1) report_.firstMicro = input("stepscope.first_micro", DType::kBool);
-  report_.update = input("stepscope.update", DType::kI64);
+  report_.updates.push_back({input("stepscope.update", DType::kI64), {}});
   for (std::size_t i = 0; i < trained.size(); ++i)
     if (gradients[i] && roundsStochastically(o_, typeOf(trained[i]))) {
       SS_ASSIGN(gradients[i], cast(trained[i], gradients[i], "gradient", DType::kF32,
@@ -63,6 +63,9 @@ Result<OptimizerReport> OptimizerNodes::run(const std::vector<ValueId>& trained,
     SS_TRY(orderCollectives(graph_, std::move(sharedOut.forward), std::move(sharedOut.backward),
                             parameterParts() && o_.rankPrefetch));
   }
+  std::set<std::string> states;
+  for (const UpdateInput& update : report_.updates) states.insert(update.states.begin(), update.states.end());
+  report_.states = std::make_shared<const std::set<std::string>>(std::move(states));
   return std::move(report_);
 }
 
@@ -133,26 +136,47 @@ Result<std::pair<ValueId, double>> OptimizerNodes::groupOf(ValueId parameter) {
   return std::pair{rate, decay};
 }
 
+std::vector<std::string> OptimizerNodes::stateNames() const {
+  if (updates_) return updates_->stateNames();
+  if (o_.optimizer == "sgd") return o_.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+  return {"exp_avg", "exp_avg_sq"};
+}
+
+ValueId OptimizerNodes::countOf(ValueId parameter) {
+  std::vector<std::string> states = stateNames();
+  std::int64_t had = from_.updates;
+  for (std::string& state : states) {
+    state = graph_.value(parameter).name + "." + state;
+    had = std::min(had, from_.updatesOf(state));
+  }
+  const auto [at, added] = counts_.try_emplace(had, counts_.size());
+  if (at->second == report_.updates.size())
+    report_.updates.push_back({input(fmt::format("stepscope.update.{}", at->second), DType::kI64), {}});
+  UpdateInput& count = report_.updates[at->second];
+  count.states.insert(count.states.end(), states.begin(), states.end());
+  return count.input;
+}
+
 Status OptimizerNodes::update(ValueId parameter, ValueId gradient, ValueId scale) {
   SS_ASSIGN(const auto group, groupOf(parameter));
   const auto& [rate, decay] = group;
+  const ValueId count = countOf(parameter);
   const std::string name = graph_.value(parameter).name;
   ValueId weight = parts() ? weightParts_.at(parameter) : writtenByForward(parameter);
   if (roundsStochastically(o_, typeOf(parameter))) {
     SS_ASSIGN(weight, cast(parameter, weight, "weight", DType::kF32));
   }
-  if (updates_) return updateByGraph(parameter, weight, gradient, scale, rate, decay);
+  if (updates_) return updateByGraph(parameter, weight, gradient, scale, {rate, count}, decay);
   if (o_.optimizer == "sgd") {
     const bool momentum = o_.momentum != 0;
     const ValueId buffer = momentum ? state(parameter, ".momentum", parts()) : ValueId{};
     std::vector<std::string> outputs{nextName(name)};
     if (momentum) outputs.push_back(name + ".momentum_next");
-    SS_ASSIGN(const auto next,
-              emit(name + "/sgd", kInternalDomain, "SgdUpdate", {weight, gradient, buffer, rate, scale, report_.update},
-                   outputs, Phase::kOptimizer, parameter,
-                   {{"momentum", static_cast<float>(o_.momentum)},
-                    {"nesterov", std::int64_t{o_.nesterov}},
-                    {"weight_decay", static_cast<float>(decay)}}));
+    SS_ASSIGN(const auto next, emit(name + "/sgd", kInternalDomain, "SgdUpdate",
+                                    {weight, gradient, buffer, rate, scale, count}, outputs, Phase::kOptimizer, parameter,
+                                    {{"momentum", static_cast<float>(o_.momentum)},
+                                     {"nesterov", std::int64_t{o_.nesterov}},
+                                     {"weight_decay", static_cast<float>(decay)}}));
     onlyWhereFinite(next[0]);
     SS_TRY(becomes(parameter, next[0]));
     if (momentum) graph_.stateUpdates.push_back({buffer, next[1]});
@@ -163,7 +187,7 @@ Status OptimizerNodes::update(ValueId parameter, ValueId gradient, ValueId scale
   const double eps = lamb && !o_.origins.contains("eps") ? 1e-6 : o_.eps;
   SS_ASSIGN(const auto next,
             emit(name + "/" + o_.optimizer, kInternalDomain, lamb ? "LambUpdate" : "AdamUpdate",
-                 {weight, gradient, m, v, rate, report_.update, scale},
+                 {weight, gradient, m, v, rate, count, scale},
                  {nextName(name), name + ".exp_avg_next", name + ".exp_avg_sq_next"}, Phase::kOptimizer, parameter,
                  {{"beta1", static_cast<float>(o_.beta1)},
                   {"beta2", static_cast<float>(o_.beta2)},
@@ -177,8 +201,8 @@ Status OptimizerNodes::update(ValueId parameter, ValueId gradient, ValueId scale
   return {};
 }
 
-Status OptimizerNodes::updateByGraph(ValueId parameter, ValueId weight, ValueId gradient, ValueId scale, ValueId rate,
-                                     double decay) {
+Status OptimizerNodes::updateByGraph(ValueId parameter, ValueId weight, ValueId gradient, ValueId scale,
+                                     std::pair<ValueId, ValueId> rateAndCount, double decay) {
   const std::string name = graph_.value(parameter).name;
   if (typeOf(gradient) != typeOf(weight)) {
     SS_ASSIGN(gradient, cast(parameter, gradient, "gradient_as_weight", typeOf(weight)));
@@ -192,7 +216,8 @@ Status OptimizerNodes::updateByGraph(ValueId parameter, ValueId weight, ValueId 
     gradient = scaled[0];
   }
   SS_ASSIGN(const auto made,
-            updates_->add(graph_, inference_, {name, weight, gradient, rate, report_.update, decay, parameter}));
+            updates_->add(graph_, inference_,
+                          {name, weight, gradient, rateAndCount.first, rateAndCount.second, decay, parameter}));
   onlyWhereFinite(made.parameter);
   SS_TRY(becomes(parameter, made.parameter));
   for (const StateUpdate& state : made.states) {
@@ -243,8 +268,9 @@ void OptimizerNodes::onlyWhereFinite(ValueId next) {
 
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
-                                     ValueId lossScale, const OptimizerGraph* updates, const OptimizerRanks& ranks) {
-  auto report = OptimizerNodes(graph, inference, options, lossScale, updates, ranks).run(trained, gradients);
+                                     ValueId lossScale, const OptimizerGraph* updates, const OptimizerRanks& ranks,
+                                     const StateCounters& from) {
+  auto report = OptimizerNodes(graph, inference, options, lossScale, updates, ranks, from).run(trained, gradients);
   graph.recordBirths();
   return report;
 }

@@ -1,7 +1,8 @@
 // Phase `optimizer`: accumulation, global-norm clipping and parameter updates as nodes of the graph.
 //
 // Inputs it adds (scalars, fed by the session with every micro step): "stepscope.learning_rate[.<group>]" float32,
-// "stepscope.update" int64 = number of this update, from 1; "stepscope.first_micro" bool = first micro step of a round;
+// "stepscope.update[.<number>]" int64 = number of this update, from 1, as the optimizer state counts it (one for all that
+// has had equally many); "stepscope.first_micro" bool = first micro step of a round;
 // where the loss is scaled (loss_scale.h), "stepscope.loss_unscale" float32 = 1 / the scale. Gradients then carry the scale
 // up to the update, which divides by it in the factor that clipping has too, and runs only where all of them are finite.
 // State it adds: "<parameter>.momentum", ".exp_avg", ".exp_avg_sq", ".accumulated"; zeros at the start.
@@ -36,6 +37,7 @@
 #include "engine/build/order_collectives.h"
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
+#include "engine/state/state.h"
 
 namespace stepscope {
 
@@ -45,9 +47,16 @@ struct LearningRateInput {
   bool ofGroup = false;  // a rate of its own, by option `group`
 };
 
+struct UpdateInput {
+  ValueId input;
+  std::vector<std::string> states;  // that it counts the updates of; empty: those of the run
+};
+
 struct OptimizerReport {
   std::vector<LearningRateInput> learningRates;
-  ValueId update, firstMicro;        // inputs; firstMicro only when accumulating
+  std::vector<UpdateInput> updates;
+  StateNameSet states;               // of the optimizer: what is in `updates`
+  ValueId firstMicro;                // input, only when accumulating
   ValueId gradientNorm;              // only when clipping, or when the loss is scaled
   ValueId lossScale, lossUnscale;    // inputs, only when the loss is scaled: the factor, and 1 divided by it
   ValueId finite;                    // bool, with them: whether all gradients are, so that the update is done
@@ -67,11 +76,12 @@ struct OptimizerRanks {
 
 // `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an
 // invalid one leaves the parameter as it is.
+// `from`: counters of the state that the step goes on with.
 // `updates`: takes the place of the optimizer that the options name; nullptr: none. Error kUnsupported: an optimizer that
 // cannot work on parts.
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
                                      ValueId lossScale = {}, const OptimizerGraph* updates = nullptr,
-                                     const OptimizerRanks& ranks = {});
+                                     const OptimizerRanks& ranks = {}, const StateCounters& from = {});
 
 }  // namespace stepscope

@@ -54,6 +54,13 @@ Result<OptimizerGraph> OptimizerGraph::open(const std::string& path, std::shared
 
 bool OptimizerGraph::readsWeightDecay() const { return has(part_->graph, part_->graph.inputs(), "weight_decay"); }
 
+std::vector<std::string> OptimizerGraph::stateNames() const {
+  std::vector<std::string> names;
+  for (const ValueId id : part_->graph.inputs())
+    if (const std::string& name = part_->graph.value(id).name; !isGiven(name)) names.push_back(name);
+  return names;
+}
+
 Result<OptimizerGraph::Update> OptimizerGraph::add(Graph& graph, Inference& inference, const Operands& operands) const {
   Splice request{.prefix = operands.name + "/",
                  .modulePath = {},

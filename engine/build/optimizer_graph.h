@@ -35,6 +35,7 @@ class OptimizerGraph {
   static Result<OptimizerGraph> open(const std::string& path, std::shared_ptr<const Registry> registry);
 
   bool readsWeightDecay() const;
+  std::vector<std::string> stateNames() const;  // X of each
   // Errors: those of splice; kInvalidArgument where a next value has another type than what it replaces.
   Result<Update> add(Graph& graph, Inference& inference, const Operands& operands) const;
 

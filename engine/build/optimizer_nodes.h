@@ -19,8 +19,8 @@ namespace stepscope {
 class OptimizerNodes {
  public:
   OptimizerNodes(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale,
-                 const OptimizerGraph* updates, const OptimizerRanks& ranks)
-      : graph_(graph), inference_(inference), o_(options), updates_(updates), ranks_(ranks) {
+                 const OptimizerGraph* updates, const OptimizerRanks& ranks, const StateCounters& from)
+      : graph_(graph), inference_(inference), o_(options), updates_(updates), ranks_(ranks), from_(from) {
     report_.lossScale = lossScale;
   }
 
@@ -70,8 +70,13 @@ class OptimizerNodes {
   // The condition of the updates, from the sum of all squares; and 1 / loss scale in its type.
   Result<ValueId> judgeScaled(ValueId squares);
   Result<std::pair<ValueId, double>> groupOf(ValueId parameter);
+  // Suffixes of the state that an update has.
+  std::vector<std::string> stateNames() const;
+  // The input that counts the updates of the parameter's state.
+  ValueId countOf(ValueId parameter);
   Status update(ValueId parameter, ValueId gradient, ValueId scale);
-  Status updateByGraph(ValueId parameter, ValueId weight, ValueId gradient, ValueId scale, ValueId rate, double decay);
+  Status updateByGraph(ValueId parameter, ValueId weight, ValueId gradient, ValueId scale,
+                       std::pair<ValueId, ValueId> rateAndCount, double decay);
   // The parameter of the next step, in the type in which it is kept.
   Status becomes(ValueId parameter, ValueId next);
   void setNext(ValueId parameter, ValueId next);
@@ -85,6 +90,7 @@ class OptimizerNodes {
   const TrainOptions& o_;
   const OptimizerGraph* updates_;
   const OptimizerRanks& ranks_;
+  const StateCounters& from_;
   OptimizerReport report_;
   std::vector<std::size_t> ready_;          // in which order gradients come
   std::vector<OrderedCollective> sent_;     // what sends them
@@ -92,7 +98,8 @@ class OptimizerNodes {
   std::map<ValueId, ValueId> nextParts_;    // by parameter: the next version of this rank's part
   std::vector<ValueId> squares_;            // of the accumulated gradients
   std::map<std::string, ValueId> rates_;
-  std::vector<NamePattern> patterns_;  // of the groups
+  std::map<std::int64_t, std::size_t> counts_;  // of updates that states have had: which of the report's inputs
+  std::vector<NamePattern> patterns_;           // of the groups
 };
 
 }  // namespace stepscope

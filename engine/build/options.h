@@ -52,11 +52,12 @@ struct TrainOptions {
   double clipGradNorm = 0;  // 0 = off
   std::int64_t accumulate = 1;
   std::string lrSchedule = "constant";
-  std::int64_t warmupSteps = 0, totalSteps = 0;  // in updates; totalSteps 0 = --steps / --accumulate
+  std::int64_t warmupSteps = 0, totalSteps = 0;  // in updates; totalSteps 0: not said (schedule.h)
   std::vector<ParameterGroup> groups;
   std::map<std::string, std::int64_t> pad;  // input → padding value
   double padding = 0;                       // fraction of synthetic data that is padding
   std::int64_t startStep = 0, steps = 1;
+  bool stepsAreAll = false;  // nobody goes on after `steps`: a schedule without a length of its own ends with them
   std::string startState;  // state file that the run begins with: parameters, optimizer state, counters; empty = the model's
   std::uint64_t seed = 0;
   int threads = 0;                    // 0 = all cores that the process may use

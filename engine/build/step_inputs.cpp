@@ -10,7 +10,8 @@ namespace stepscope {
 bool isStepInput(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames{"stepscope.first_micro", "stepscope.update", "stepscope.loss_scale",
                                                    "stepscope.loss_unscale", "stepscope.learning_rate"};
-  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("stepscope.learning_rate.");
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("stepscope.learning_rate.") ||
+         name.starts_with("stepscope.update.");
 }
 
 Status checkStepInputs(const Graph& imported) {

@@ -231,6 +231,8 @@ void State::commit(bool roundEnds, bool updated) {
   counters.updates += updated ? 1 : 0;
   if (roundEnds) {
     counters.micro = 0;
+    counters.roundOf = 0;
+    counters.sumScale = 0;
   } else {
     ++counters.micro;
   }

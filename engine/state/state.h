@@ -18,32 +18,10 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/state/counters.h"
 #include "kernels/device.h"
 
 namespace stepscope {
-
-// Of a dynamic factor of the gradients (engine/build/loss_scale.h).
-struct LossScale {
-  double factor = 0;              // 0: the first update has not come
-  std::int64_t cleanUpdates = 0;  // since the factor changed
-
-  friend bool operator==(const LossScale&, const LossScale&) = default;
-};
-
-// Where a run stands, besides the contents of its tensors.
-struct StateCounters {
-  std::int64_t step = 0;     // micro step that comes next
-  std::int64_t updates = 0;  // updates done; the optimizer's moments know of as many
-  std::int64_t updatesBefore =
-      0;                   // counted by the schedule besides: --start-step begins in its middle, with moments of zero
-  std::int64_t micro = 0;  // micro steps done in the present round of accumulation
-  // Which entry of the data the coming step takes, and what its random keys are made of: `step` in a process that trains
-  // alone; ranks take entries in turn.
-  std::int64_t entry = 0;
-  LossScale lossScale;
-
-  std::int64_t scheduledUpdates() const { return updatesBefore + updates; }
-};
 
 // A copy of the state at the start of a micro step; the ring holds some.
 struct StateSnapshot {

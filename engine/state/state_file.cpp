@@ -11,8 +11,19 @@ namespace stepscope {
 namespace {
 
 constexpr std::int64_t kStateVersion = 1;  // a file without one is of version 1
+// + name: the updates that this state has had, where they are not those of the run.
+constexpr std::string_view kUpdatesOf = "stepscope.updates_of.";
 
-Result<StateCounters> countersOf(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata) {
+Result<double> realOf(const std::filesystem::path& path, const std::string& key, const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0))
+    return invalid(fmt::format("state '{}': '{}' is '{}'; expected a number of at least 0", path.string(), key, text));
+  return number;
+}
+
+Result<StateCounters> countersOf(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
+                                 const std::set<std::string>& names) {
   const auto number = [&](const char* key, std::int64_t& target) -> Status {
     const auto it = metadata.find(key);
     if (it == metadata.end())
@@ -34,16 +45,22 @@ Result<StateCounters> countersOf(const std::filesystem::path& path, const std::m
   SS_TRY(number("stepscope.updates", counters.updates));
   SS_TRY(number("stepscope.micro", counters.micro));
   if (const auto factor = metadata.find("stepscope.loss_scale"); factor != metadata.end()) {
-    const std::string& text = factor->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), counters.lossScale.factor);
-    if (error != std::errc() || end != text.data() + text.size() || !(counters.lossScale.factor >= 0))
-      return invalid(
-          fmt::format("state '{}': 'stepscope.loss_scale' is '{}'; expected a number of at least 0", path.string(), text));
+    SS_ASSIGN(counters.lossScale.factor, realOf(path, factor->first, factor->second));
     SS_TRY(number("stepscope.loss_scale_clean", counters.lossScale.cleanUpdates));
   }
   counters.entry = counters.step;
   if (metadata.contains("stepscope.entry")) SS_TRY(number("stepscope.entry", counters.entry));
   if (metadata.contains("stepscope.updates_before")) SS_TRY(number("stepscope.updates_before", counters.updatesBefore));
+  if (metadata.contains("stepscope.round_of")) SS_TRY(number("stepscope.round_of", counters.roundOf));
+  if (const auto scale = metadata.find("stepscope.sum_scale"); scale != metadata.end()) {
+    SS_ASSIGN(counters.sumScale, realOf(path, scale->first, scale->second));
+  }
+  auto ages = std::make_shared<MomentAges>();
+  ages->asOf = counters.updates;
+  for (const std::string& name : names) ages->counts[name] = counters.updates;
+  for (const auto& [key, text] : metadata)
+    if (key.starts_with(kUpdatesOf)) SS_TRY(number(key.c_str(), ages->counts[key.substr(kUpdatesOf.size())]));
+  counters.moments = std::move(ages);
   return counters;
 }
 
@@ -109,6 +126,12 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
     metadata["stepscope.loss_scale"] = fmt::format("{}", counters.lossScale.factor);  // enough digits to read it back
     metadata["stepscope.loss_scale_clean"] = std::to_string(counters.lossScale.cleanUpdates);
   }
+  if (counters.micro > 0 && counters.roundOf > 0) metadata["stepscope.round_of"] = std::to_string(counters.roundOf);
+  if (counters.micro > 0 && counters.sumScale > 0) metadata["stepscope.sum_scale"] = fmt::format("{}", counters.sumScale);
+  if (counters.moments)
+    for (const auto& [name, updates] : counters.moments->all(counters.updates))
+      if (updates != counters.updates && tensors.contains(name))
+        metadata[std::string(kUpdatesOf) + name] = std::to_string(updates);
   if (properties.empty()) return writeSafetensors(path, tensors, metadata, late);
   std::map<std::string, TensorView> all = tensors;
   for (const auto& [name, value] : properties) {
@@ -141,7 +164,13 @@ Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume,
                 fmt::format("state '{}': no tensor has the name of a parameter of the model", path.string()));
   SS_ASSIGN(PropertyBag properties, propertiesOf(file));
   if (resume) {
-    SS_ASSIGN(state.counters, countersOf(path, file.metadata()));
+    std::set<std::string> names;
+    for (const auto& [name, entry] : file.entries()) {
+      const ValueId id = imported.findValue(name);
+      const bool ofModel = id && imported.value(id).role == ValueRole::kInitializer;
+      if (!ofModel && !name.ends_with(".accumulated")) names.insert(name);  // what the optimizer remembers
+    }
+    SS_ASSIGN(state.counters, countersOf(path, file.metadata(), names));
   }
   StateNames held{path, {}, resume, std::move(properties)};
   for (const auto& [name, entry] : file.entries()) {

@@ -24,6 +24,24 @@ ValueId spoiltParameter(const Executor& executor, const SymbolicStep& step) {
 
 }  // namespace
 
+Status settleSums(const Executor& executor, const SymbolicStep& step, StepContext& context) {
+  StateCounters& counters = context.state.counters;
+  if (counters.micro == 0 || !step.optimizer.firstMicro || counters.sumScale == 0) return {};
+  const double factor = lossScaleFactor(step.request.options, counters.lossScale);
+  if (factor == counters.sumScale) return {};
+  SS_TRY(context.state.bring(executor.device()));
+  for (const ValueId id : step.trained) {
+    const std::string name = step.graph.value(id).name + ".accumulated";
+    if (!context.state.contains(name)) continue;
+    const Tensor sum = context.state.read(name).clone();
+    for (std::int64_t i = 0; i < sum.elements(); ++i)
+      storeElement(sum.view(), i, elementAsDouble(sum.view(), i) * (factor / counters.sumScale));
+    context.state.write(name, sum.view());
+  }
+  counters.sumScale = factor;
+  return {};
+}
+
 // The first gradient that overflowed, in the order of the step; updates that did not run have left them as they were.
 void tellOfSkippedUpdate(const Executor& executor, const SymbolicStep& step, StepContext& context, const LossScale& next) {
   const LossScale& now = context.state.counters.lossScale;

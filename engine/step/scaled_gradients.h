@@ -1,4 +1,5 @@
-// What people are told of scaled gradients that overflow or vanish (engine/build/loss_scale.h has the rule).
+// Scaled gradients: sums of them that meet another scale, and what people are told of those that overflow or vanish
+// (engine/build/loss_scale.h has the rule).
 #pragma once
 
 #include "engine/build/builder.h"
@@ -6,6 +7,10 @@
 #include "engine/step/step_context.h"
 
 namespace stepscope {
+
+// A sum carries the loss scale of its round, which another set-up may change in the middle of it: sums come to the scale of
+// the coming step. Before anything of the step is kept. Errors: those of State::bring.
+Status settleSums(const Executor& executor, const SymbolicStep& step, StepContext& context);
 
 // An alert for an update that was skipped: the first gradient that overflowed, in the order of the step, or the parameter
 // that is not finite itself. `next`: the loss scale from here on. To be called before the step is committed.

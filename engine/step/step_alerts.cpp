@@ -5,10 +5,29 @@
 
 #include <algorithm>
 
+#include "engine/build/schedule.h"
 #include "engine/snapshot/utf8.h"
 #include "kernels/device_graph.h"
 
 namespace stepscope {
+
+void tellWhereScheduleEnded(const TrainOptions& options, StepContext& context) {
+  const std::int64_t update = context.state.counters.scheduledUpdates();
+  if (context.scheduleEndTold || scheduleFactor(options, update) > 0) return;
+  context.scheduleEndTold = true;
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code("schedule_ended");
+  alert.set_step(context.state.counters.step);
+  alert.set_value(-1);
+  alert.set_node(-1);
+  alert.set_instruction(-1);
+  alert.set_message(
+      fmt::format("learning rate is 0: lr-schedule {} ended after {} updates (option total-steps), and this is "
+                  "update {}; expected no more steps, or a larger total-steps",
+                  options.lrSchedule, options.totalSteps, update + 1));
+  context.log.raiseAt(std::move(alert));
+}
 
 // Once for a set of them: before the first step, not with each of their calls.
 void tellWhatHasNoOrder(const Executor& executor, BuildLog& log) {

@@ -6,6 +6,7 @@
 
 #include "engine/build/build_log.h"
 #include "engine/exec/executor.h"
+#include "engine/step/step_context.h"
 
 namespace stepscope {
 
@@ -17,5 +18,9 @@ void nameLongInstructions(const Executor& executor, const std::vector<Span>& spa
 
 // How steps come to a device that has graphs, when that changes. Nothing for other devices.
 void tellOfIssue(const Executor& executor, BuildLog& log);
+
+// An update whose learning rate is 0 because the schedule has ended: training that does nothing any more says so, once for
+// a build. Before the update is counted.
+void tellWhereScheduleEnded(const TrainOptions& options, StepContext& context);
 
 }  // namespace stepscope

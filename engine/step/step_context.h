@@ -40,8 +40,9 @@ struct StepContext {
   Ranks* ranks = nullptr;  // null: the process trains alone. Lent
   // Of parameters without a rate of their own, in the place of the option `lr` that the plans were built with.
   std::optional<double> learningRate;
-  bool resumed = false;       // the state came from a file that a run wrote
-  std::int64_t replayed = 0;  // instructions that were run again to go back
+  bool scheduleEndTold = false;  // of the newest build
+  bool resumed = false;          // the state came from a file that a run wrote
+  std::int64_t replayed = 0;     // instructions that were run again to go back
   // Counts what makes computed values those of another place: a batch that is fed, a state that is put back. What a stepper
   // computed is of the present place only while it caused the newest one.
   std::int64_t places = 0;

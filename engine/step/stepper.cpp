@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/build/loss_scale.h"
+#include "engine/build/round.h"
 #include "engine/profile/device_work.h"
 #include "engine/step/scaled_gradients.h"
 #include "engine/step/step_alerts.h"
@@ -42,6 +43,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   SS_CHECK(!inStep_);
   const bool endsSoon = timed_ && lastNs_ < kSoonNs && !context_.ranks;
   if (endsSoon && context_.cancelled.exchange(false)) return fail(ErrorCode::kCancelled, "step: cancelled before it began");
+  SS_TRY(checkRound(options(), context_.state.counters));
   SS_TRY(findLossScale(batch));
   SS_TRY(feed(batch));
   batch_ = std::move(batch);
@@ -187,6 +189,13 @@ Status Stepper::commit(snapshot::StepRecord& record) {
     else
       vanished_ = tellOfVanishedGradients(*executor_, step(), context_, vanished_);
     scale = next;
+  }
+  StateCounters& counters = context_.state.counters;
+  counters.willUpdate(step().optimizer.states);
+  if (ends && !skipped) tellWhereScheduleEnded(options(), context_);
+  if (!ends && step().optimizer.firstMicro) {
+    counters.roundOf = options().accumulate;
+    counters.sumScale = lossScaleFactor(options(), scale);
   }
   context_.state.commit(ends, ends && !skipped);
   context_.log.setStep(context_.state.counters.step);

@@ -65,9 +65,8 @@ class Stepper {
   Result<snapshot::Position> runTo(int instruction);  // either way
   Result<snapshot::Position> runToBreak(bool backwards);
   Result<snapshot::Position> stepPhase(bool backwards);
-  // Runs what is left and commits; cancelled before the update, it stays where it came to.
-  Status finish(snapshot::StepRecord& record);
-  void abandon();                    // throws the begun step away
+  Status finish(snapshot::StepRecord& record);  // the rest, and commits; cancelled before the update, it stays there
+  void abandon();                               // throws the begun step away
   void giveWay(bool memory);         // takes it back, for a plan that may not come to be; its memory is given up with it
   Status comeBack();                 // after giveWay(): memory and place as they were, whatever is cancelled meanwhile
   void leave() { inStep_ = false; }  // another plan went on with the step
@@ -123,8 +122,9 @@ class Stepper {
   mutable std::unique_ptr<KeyIndex> keys_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;
-  bool vanished_ = false;            // every gradient of the last update was zero at a loss scale below 1
-  std::set<std::string> lowCopies_;  // of parameters, that the plan reads and writes
+  std::shared_ptr<const MomentAges> agreed_;  // whose states have had equally many updates for each input
+  bool vanished_ = false;                     // every gradient of the last update was zero at a loss scale below 1
+  std::set<std::string> lowCopies_;           // of parameters, that the plan reads and writes
   StepTimes times_;
   std::optional<Error> doesNotFit_;  // with what binding takes: why no step may run
   // Bytes of the arena, 0: not measured yet; of state, constants and batch, measured when the arena is.

@@ -14,11 +14,31 @@
 #include "engine/profile/device_work.h"
 #include "engine/profile/roofline.h"
 #include "engine/state/random_weights.h"
+#include "engine/step/scaled_gradients.h"
 #include "engine/step/step_alerts.h"
 #include "engine/step/stepper.h"
 #include "kernels/rank_part.h"
 
 namespace stepscope {
+namespace {
+
+// States share an input because they had equally many updates when the step was built. A rewind may change that;
+// `agreed`: with these they have.
+Result<std::int64_t> updatesOf(const UpdateInput& update, const StateCounters& counters,
+                               const std::shared_ptr<const MomentAges>& agreed) {
+  if (update.states.empty()) return counters.updates;
+  const std::int64_t done = counters.updatesOf(update.states.front());
+  if (counters.moments == agreed) return done;
+  for (const std::string& state : update.states)
+    if (const std::int64_t other = counters.updatesOf(state); other != done)
+      return unsupported(
+          fmt::format("optimizer state '{}' has had {} updates and '{}' {}; expected equally many, as when the "
+                      "step was built; hint: build again",
+                      update.states.front(), done, state, other));
+  return done;
+}
+
+}  // namespace
 
 Stepper::~Stepper() = default;
 
@@ -151,6 +171,7 @@ Status Stepper::takeMemory(BuildLog::Scope& phase, std::int64_t kernelBytes, con
 }
 
 Status Stepper::feed(const Batch& batch) {
+  SS_TRY(settleSums(*executor_, step(), context_));
   if (variant_->doesNotFit) return tl::make_unexpected(*variant_->doesNotFit);
   if (doesNotFit_) return tl::make_unexpected(*doesNotFit_);
   SS_TRY(context_.state.bring(executor_->device()));
@@ -173,9 +194,11 @@ Status Stepper::feed(const Batch& batch) {
     const double base = rate.ofGroup ? rate.base : context_.learningRate.value_or(rate.base);
     SS_TRY(executor_->setInput(rate.input, Tensor::scalar(DType::kF32, base * factor).view()));
   }
-  if (optimizer.update)
-    SS_TRY(executor_->setInput(optimizer.update,
-                               Tensor::scalar(DType::kI64, static_cast<double>(counters.updates + 1)).view()));
+  for (const UpdateInput& update : optimizer.updates) {
+    SS_ASSIGN(const std::int64_t done, updatesOf(update, counters, agreed_));
+    SS_TRY(executor_->setInput(update.input, Tensor::scalar(DType::kI64, static_cast<double>(done + 1)).view()));
+  }
+  agreed_ = counters.moments;
   if (optimizer.lossScale) {
     const double factor = lossScaleFactor(options(), counters.lossScale);
     SS_TRY(executor_->setInput(optimizer.lossScale, Tensor::scalar(DType::kF32, factor).view()));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/build/loss_scale.h"
 #include "engine/step/numbers.h"
@@ -19,6 +20,9 @@ Status Stepper::findLossScale(const Batch& batch) {
   Executor::RunOptions run = runOptions();
   run.cancel = &context_.cancelled;
   bool fits = false;
+  // What a round has summed up comes to the scale that is found, once.
+  double& sumScale = context_.state.counters.sumScale;
+  const double summedAt = std::exchange(sumScale, 0);
   for (int i = 0; i < kTries && !fits; ++i) {
     if (i > 0) scale = lossScaleAfter(options(), scale, false);
     keepEarlyState();
@@ -32,9 +36,11 @@ Status Stepper::findLossScale(const Batch& batch) {
     ++context_.places;
     if (!ran) {
       scale = {};
+      sumScale = summedAt;
       return tl::make_unexpected(step().request.explain(ran.error()));
     }
   }
+  sumScale = summedAt;
   // Other batches have larger gradients.
   constexpr int kHeadroom = 3;
   for (int i = 0; fits && scale.factor > 0 && i < kHeadroom; ++i) scale = lossScaleAfter(options(), scale, false);

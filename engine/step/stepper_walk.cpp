@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "engine/build/round.h"
 #include "engine/exec/device_times.h"
 #include "engine/step/breakpoint.h"
 #include "engine/step/stepper.h"
@@ -18,6 +19,7 @@ constexpr const char* kCancelled = "cancelled";  // why a run stopped
 
 Status Stepper::begin(Batch batch) {
   abandon();
+  SS_TRY(checkRound(options(), context_.state.counters));
   SS_TRY(findLossScale(batch));
   SS_TRY(feed(batch));
   batch_ = std::move(batch);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "engine/build/builder.h"
+#include "engine/build/round.h"
+#include "engine/build/schedule.h"
 #include "engine/build/snapshots.h"
 #include "engine/lab/option_proof.h"
 #include "engine/profile/roofline.h"
@@ -41,6 +43,7 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
   request.options = options;
   request.keep = asked_.keep;
   request.pinned = asked_.pinned;
+  request.from = context_.state.counters;
   request.keepGradients = asked_.keepGradients;
   request.threads = threadsOf(options);
   if (context_.ranks) {
@@ -98,12 +101,19 @@ Status Session::buildAsAsked() {
                       fmt::format("{}; expected off here; hint: `stepscope train` runs ranks", options_.distributed));
   SS_ASSIGN(const auto putBack, trained_.beginWhereAsked(true));
   context_.log.beginBuild();
-  if (Status made = makePlans(buildRequest(options_)); !made) {
+  const auto make = [&]() -> Status {
+    SS_TRY(checkRound(options_, context_.state.counters));
+    SS_TRY(settleSchedule(options_, context_.state.counters));
+    return makePlans(buildRequest(options_));
+  };
+  if (Status made = make(); !made) {
     if (putBack) putBack();
     SS_TRY(plans_.comeBack());
     return made;
   }
   context_.log.built();
+  context_.state.counters.willUpdate(plans_.step()->optimizer.states);
+  context_.scheduleEndTold = false;
   proof_.reset();  // of a plan that is no more
   context_.notes = StepNotes(options_);
   if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);

@@ -90,6 +90,27 @@ TEST(StartStep, IsThePlaceInDataAndScheduleButNotTheAgeOfTheMoments) {
               0.01F, 1e-5F);
 }
 
+// Without a length of its own a schedule ends with the run: at its start step and its steps.
+TEST(Resume, AScheduleEndsWithTheRunThatGoesOn) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "half").string(), options = kTwoThreads + "--lr 0.5 --lr-schedule linear ";
+  const auto rates = [&](const std::string& more) {
+    std::vector<double> numbers;
+    for (const std::string& text : stepsOf(options + more, "learning_rate", folder.path()))
+      numbers.push_back(std::stod(text));
+    return numbers;
+  };
+  const auto expect = [](const std::vector<double>& found, int first, int end) {
+    ASSERT_EQ(found.size(), static_cast<std::size_t>(end - first));
+    for (int k = first; k < end; ++k)
+      EXPECT_NEAR(found[static_cast<std::size_t>(k - first)], 0.5 * (end - k) / end, 1e-6) << "step " << k;
+  };
+  expect(rates("--steps 5 --save " + file), 0, 5);
+  expect(rates("--steps 4 --init-from " + file + " --resume"), 5, 9);
+  expect(rates("--steps 4 --start-state " + file), 5, 9);
+  expect(rates("--steps 4 --start-step 5"), 5, 9);
+}
+
 TEST(InitFrom, TellsWhatTheFileLacks) {
   const TemporaryFolder folder;
   const std::string here = folder.path().string() + "/", whole = here + "whole", part = here + "part";

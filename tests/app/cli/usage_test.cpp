@@ -48,6 +48,8 @@ std::vector<Usage> usages() {
       {"DimWithoutNumber", kTrain + "--dim x", 2, "option 'dim': found 'x'; expected NAME=NUMBER"},
       {"PaddingAboveOne", kTrain + "--padding 2", 2, "option 'padding': found '2'"},
       {"ResumeFromNothing", kTrain + "--resume", 2, "option 'resume': no file; expected --init-from"},
+      {"ResumeAndStartStep", kTrain + "--init-from x --resume --start-step 7", 2,
+       "option 'start-step': found 7 with --resume, which begins at the step of the file"},
       {"ResumeFromNothingInBuild", "build " + kDigits + " --resume", 2, "option 'resume'"},
       {"FetchWithoutFile", kTrain + "--fetch loss", 2, "option 'fetch': found 'loss'; expected VALUE=FILE.npy"},
       {"FetchWithoutFileInRun", "run " + kDigits + " --fetch loss", 2, "option 'fetch'"},

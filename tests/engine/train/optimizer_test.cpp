@@ -188,6 +188,220 @@ TEST_P(Optimizer, FollowsItsFormula) {
   }
 }
 
+// The quadratic, trained with changing settings and compared with the formulas after every step.
+class Changes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    onnx::ModelProto model;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(quadratic(), &model));
+    file_ = folder_.write("m.onnx", model.SerializeAsString());
+    session_ = open();
+  }
+  std::unique_ptr<Session> open() {
+    auto session = Session::open(file_, {}, {});
+    EXPECT_TRUE(session.has_value()) << session.error().message;
+    return session ? std::move(*session) : nullptr;
+  }
+  static Status set(Session& session, const std::vector<std::pair<std::string, std::string>>& settings) {
+    TrainOptions options;
+    SS_TRY(applySetting(options, "freeze", "^fixed_", "test"));
+    for (const auto& [name, value] : settings) SS_TRY(applySetting(options, name, value, "test"));
+    SS_TRY(session.setOptions(options));
+    return session.build();
+  }
+  void set(const std::vector<std::pair<std::string, std::string>>& settings) {
+    const Status built = set(*session_, settings);
+    ASSERT_TRUE(built.has_value()) << built.error().message;
+  }
+  Numbers gradient(int t) const {
+    Numbers g(p_[at(t)].size());
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = 2 * kFactor[at(t)][i] * (p_[at(t)][i] - kTarget[at(t)][i]);
+    return g;
+  }
+  static std::size_t at(int t) { return static_cast<std::size_t>(t); }
+  void adamStep(int k, int t) { adam(k, p_[at(t)], gradient(t), memory_[at(t)], 0.1, 0.9, 0.999, 1e-8, 0, false, false); }
+  void step() {
+    ASSERT_TRUE(session_->beginStep().has_value());
+    const auto done = session_->finishStep();
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+  }
+  void agrees(const char* when) const {
+    const auto state = session_->trained().named(false);
+    for (int t : {0, 1})
+      for (std::size_t i = 0; i < p_[at(t)].size(); ++i)
+        EXPECT_NEAR(elementAsDouble(state.at(t == 0 ? "a" : "b"), static_cast<std::int64_t>(i)), p_[at(t)][i], 2e-5)
+            << when << ", tensor " << t << " element " << i;
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path file_;
+  std::unique_ptr<Session> session_;
+  std::vector<Numbers> p_ = kStart, memory_ = std::vector<Numbers>(2);
+};
+
+// As a new optimizer of PyTorch: moments of zero at their first update.
+TEST_F(Changes, MomentsOfAnotherOptimizerBeginWithTheirFirstUpdate) {
+  set({{"optimizer", "sgd"}, {"lr", "0.05"}});
+  for (int k = 0; k < 10; ++k) {
+    step();
+    for (int t : {0, 1}) sgd(p_[at(t)], gradient(t), 0.05);
+  }
+  agrees("sgd");
+  const std::vector<std::pair<std::string, std::string>> adamSettings{{"optimizer", "adam"}, {"lr", "0.1"}};
+  set(adamSettings);
+  const auto saved = (folder_.path() / "unstepped.safetensors").string();
+  ASSERT_TRUE(session_->trained().save(saved).has_value());
+  for (int k = 0; k < 3; ++k) {
+    step();
+    for (int t : {0, 1}) adamStep(k, t);
+    agrees("adam");
+  }
+  // Files know it too: of moments that had no update yet, and of some that had.
+  const auto half = (folder_.path() / "half.safetensors").string();
+  ASSERT_TRUE(session_->trained().save(half).has_value());
+  for (const std::string& from : {saved, half}) {
+    const auto other = open();
+    ASSERT_TRUE(other && other->trained().load(from, true).has_value() && set(*other, adamSettings).has_value());
+    if (from == half) {
+      step();
+      for (int t : {0, 1}) adamStep(3, t);
+    }
+    for (int k = 0; k < (from == half ? 1 : 3); ++k) ASSERT_TRUE(other->step().has_value());
+    session_->trained().named(false);
+    for (const auto& [name, view] : other->trained().named(false))
+      for (std::int64_t i = 0; i < view.elements(); ++i)
+        EXPECT_EQ(elementAsDouble(view, i), elementAsDouble(session_->trained().named(false).at(name), i)) << from << name;
+  }
+  agrees("after the file");
+}
+
+TEST_F(Changes, AParameterThatIsTrainedLaterHasMomentsOfItsOwnAge) {
+  const auto frozen = [&](const char* more) {
+    return std::vector<std::pair<std::string, std::string>>{
+        {"optimizer", "adam"}, {"lr", "0.1"}, {"freeze", std::string("^fixed_") + more}};
+  };
+  set(frozen("|^b$"));
+  for (int k = 0; k < 4; ++k) {
+    step();
+    adamStep(k, 0);
+  }
+  const auto then = p_, moments = memory_;
+  set(frozen(""));
+  for (int k = 4; k < 7; ++k) {
+    step();
+    adamStep(k, 0);
+    adamStep(k - 4, 1);
+    agrees("both");
+  }
+  // Moments that rest keep their number.
+  set(frozen("|^a$"));
+  step();
+  adamStep(3, 1);
+  set(frozen(""));
+  step();
+  adamStep(7, 0);
+  adamStep(4, 1);
+  agrees("after a rest");
+  // A rewind behind the change: the moments are those of then.
+  ASSERT_TRUE(session_->rewind(4).has_value());
+  p_ = then;
+  memory_ = moments;
+  for (int k = 4; k < 6; ++k) {
+    step();
+    adamStep(k, 0);
+    adamStep(k - 4, 1);
+    agrees("after a rewind");
+  }
+}
+
+// A sum is kept times the loss scale of its round; with another one it is converted.
+TEST_F(Changes, ALossScaleChangesInsideAnAccumulation) {
+  const auto scaled = [](const char* scale) {
+    return std::vector<std::pair<std::string, std::string>>{
+        {"optimizer", "sgd"}, {"lr", "0.05"}, {"accumulate", "3"}, {"loss-scale", scale}};
+  };
+  const auto round = [&] {
+    for (int t : {0, 1}) sgd(p_[at(t)], gradient(t), 0.05);
+  };
+  const auto file = (folder_.path() / "round.safetensors").string();
+  for (const auto& [first, second] : {std::pair("1024", "off"), std::pair("off", "1024"), std::pair("16", "dynamic")}) {
+    session_ = open();
+    p_ = kStart;
+    set(scaled(first));
+    for (int k = 0; k < 5; ++k) step();
+    round();
+    agrees(first);
+    ASSERT_TRUE(session_->trained().save(file).has_value());
+    set(scaled(second));
+    step();
+    round();
+    agrees(second);
+    session_ = open();
+    ASSERT_TRUE(session_->trained().load(file, true).has_value());
+    set(scaled(second));
+    step();
+    agrees("from the file");
+  }
+}
+
+// The mean of a round needs the number of gradients with which it began.
+TEST_F(Changes, AnotherNumberOfMicroStepsWaitsForTheUpdate) {
+  const auto accumulated = [](const char* count) {
+    return std::vector<std::pair<std::string, std::string>>{{"optimizer", "sgd"}, {"lr", "0.05"}, {"accumulate", count}};
+  };
+  set(accumulated("3"));
+  for (int k = 0; k < 5; ++k) step();
+  const auto file = (folder_.path() / "round.safetensors").string();
+  ASSERT_TRUE(session_->trained().save(file).has_value());
+  for (const char* other : {"1", "2", "4"}) {
+    const auto resumed = open();
+    ASSERT_TRUE(resumed->trained().load(file, true).has_value());
+    for (Session* session : {session_.get(), resumed.get()}) {
+      const Status refused = set(*session, accumulated(other));
+      ASSERT_FALSE(refused.has_value()) << other;
+      EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+      EXPECT_EQ(refused.error().option, "accumulate");
+      EXPECT_NE(refused.error().message.find("step 5 comes after 2 of the 3 micro steps of an update; expected 3 until the "
+                                             "update is complete, which is after step 5"),
+                std::string::npos)
+          << refused.error().message;
+    }
+  }
+  set(accumulated("3"));
+  step();
+  for (int k = 0; k < 2; ++k)
+    for (int t : {0, 1}) sgd(p_[at(t)], gradient(t), 0.05);
+  agrees("the round that began");
+  set(accumulated("1"));
+  step();
+  for (int t : {0, 1}) sgd(p_[at(t)], gradient(t), 0.05);
+  agrees("another number between two rounds");
+  // A rewind may come into a round of before.
+  ASSERT_TRUE(session_->rewind(5).has_value());
+  const Status begun = session_->beginStep();
+  ASSERT_FALSE(begun.has_value());
+  EXPECT_EQ(begun.error().option, "accumulate");
+}
+
+TEST_F(Changes, AScheduleNeedsItsLengthAndTellsOfItsEnd) {
+  for (const char* schedule : {"linear", "cosine", "step", "polynomial"}) {
+    const Status refused = set(*session_, {{"lr-schedule", schedule}});
+    ASSERT_FALSE(refused.has_value()) << schedule;
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(refused.error().option, "total-steps");
+    EXPECT_NE(refused.error().message.find("found 0; expected the number of steps of the whole training"), std::string::npos)
+        << refused.error().message;
+  }
+  set({{"lr-schedule", "linear"}, {"total-steps", "3"}});
+  const auto told = [&] {
+    return std::ranges::count_if(session_->alerts(), [](const auto& alert) { return alert.code() == "schedule_ended"; });
+  };
+  for (int k = 0; k < 3; ++k) step();
+  EXPECT_EQ(told(), 0);
+  for (int k = 0; k < 3; ++k) step();
+  EXPECT_EQ(told(), 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Formulas, Optimizer, ::testing::ValuesIn(all()),
                          [](const auto& info) { return std::string(info.param.name); });
 
