@@ -32,6 +32,17 @@ int relay(const std::string& target, int out) {
                                                       : tellError(fmt::format("script '{}': it has ended", target));
 }
 
+void onEnd(int) {}
+
+// Who ends a desktop session, or presses Ctrl+C, tells every process of it. The client still has the state of its training
+// to ask for; its end closes the pipe, and that ends the worker. A second signal of a kind ends it at once.
+void leaveTheEndToTheClient() {
+  struct sigaction action = {};
+  action.sa_handler = onEnd;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 Command workerCommand() {
@@ -41,6 +52,7 @@ Command workerCommand() {
                   {{"--attach", attach.get(), "that of a running script, instead of a worker's own", "PID|SOCKET"}}};
   command.run = [attach] {
     std::signal(SIGPIPE, SIG_IGN);
+    leaveTheEndToTheClient();
     if (!attach->empty()) return relay(*attach, STDOUT_FILENO);
     StageTeller::waitBeforeDying();
     // Whatever a library prints must not get between the frames.

@@ -23,14 +23,22 @@ void endNow(int) {
   _exit(1);
 }
 
-}  // namespace
-
-void endSoon() {
-  if (watching.exchange(true)) return;
+void watchFor(unsigned seconds) {
   struct sigaction action = {};
   action.sa_handler = endNow;
   sigaction(SIGALRM, &action, nullptr);
-  alarm(kSeconds);
+  alarm(seconds);
+}
+
+}  // namespace
+
+void endSoon() {
+  if (!watching.exchange(true)) watchFor(kSeconds);
+}
+
+void endWithin(unsigned seconds) {
+  watching = false;
+  watchFor(seconds);
 }
 
 }  // namespace stepscope

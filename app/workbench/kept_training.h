@@ -28,6 +28,7 @@ class KeptTraining : public QObject {
   // The window is asked to close. True: what is trained is kept first, and kept() follows; asked again, it is not waited
   // for.
   bool keep();
+  bool closing() const { return closing_; }  // it was asked
   // Of this run of a project, or of its newest kept one (run 0).
   static std::optional<SessionPlace> find(const QString& project, qint64 run, QString* problem = nullptr);
 

@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QSettings>
 #include <QThreadPool>
+#include <QTimer>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -69,6 +70,16 @@ bool hasPlatform(int argc, char** argv) {
   return true;
 }
 
+// The end of a session and `kill` are as Ctrl+Q, but nobody sees how long it takes.
+constexpr int kKeepSeconds = 25;
+
+void endKeeping(MainWindow& window) {
+  if (!window.closeKeeping()) return QApplication::exit(0);
+  endWithin(kKeepSeconds + 2);
+  QObject::connect(&window, &MainWindow::closed, qApp, [] { QApplication::exit(0); });
+  QTimer::singleShot(kKeepSeconds * 1000, &window, [&window] { window.closeAtOnce(); });
+}
+
 int run(int argc, char** argv) {
   if (const auto code = answeredInText(argc, argv)) return *code;
   if (!hasPlatform(argc, argv)) {
@@ -108,10 +119,7 @@ int run(int argc, char** argv) {
     QObject::connect(&app, &QGuiApplication::lastWindowClosed, endSoon);
     QObject::connect(&app, &QCoreApplication::aboutToQuit, endSoon);
   }
-  QObject::connect(&ends, &EndSignals::asked, &window, [&window] {
-    window.closeAtOnce();
-    QApplication::exit(0);
-  });
+  QObject::connect(&ends, &EndSignals::asked, &window, [&window] { endKeeping(window); });
   QObject::connect(&app, &QGuiApplication::commitDataRequest, &window, &MainWindow::leave);
   const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 ||
                         arguments.configuration.settings_size() > 0;

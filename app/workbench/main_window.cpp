@@ -265,6 +265,11 @@ void MainWindow::closeAtOnce() {
   close();
 }
 
+bool MainWindow::closeKeeping() {
+  if (!kept_.closing()) close();
+  return isVisible();
+}
+
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
   if (event->mimeData()->hasUrls() && event->mimeData()->urls().first().isLocalFile()) event->acceptProposedAction();
 }
@@ -288,6 +293,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   if (!atOnce_ && kept_.keep()) return event->ignore();
   leave();
   QMainWindow::closeEvent(event);
+  emit closed();
 }
 
 }  // namespace stepscope

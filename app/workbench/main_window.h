@@ -68,6 +68,8 @@ class MainWindow : public QMainWindow {
   // What closing keeps and forgets. The window may go on after it: the end of a desktop session can be called off.
   void leave();
   void closeAtOnce();  // without keeping what is trained
+  // Closes as by the close button. True: what is trained is kept first, and closed() follows.
+  bool closeKeeping();
 
   ModelSession& session() { return session_; }
   SnapshotStore& store() { return store_; }
@@ -79,6 +81,9 @@ class MainWindow : public QMainWindow {
   Recording& recording() { return recording_; }
   // Nothing runs, nothing is asked and the views are painted.
   bool idle() const;
+
+ signals:
+  void closed();
 
  protected:
   void closeEvent(QCloseEvent* event) override;

@@ -13,6 +13,7 @@
 
 #include "app/workbench/end_signals.h"
 #include "app/workbench/end_watch.h"
+#include "app/workbench/kept_training.h"
 #include "app/workbench/main_window.h"
 #include "app/workbench/scratch_folder.h"
 #include "tests/support/qt_classes.h"
@@ -48,9 +49,10 @@ class Program {
     QVERIFY(process_.waitForStarted());
   }
   // A model is built and the window keeps where it stands.
-  void startTraining() {
-    start(
-        {QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx"), QStringLiteral("--set"), QStringLiteral("lr=0.1")});
+  void startTraining(const QStringList& more = {}) {
+    start(QStringList{QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx"), QStringLiteral("--set"),
+                      QStringLiteral("lr=0.1")} +
+          more);
     QTRY_VERIFY_WITH_TIMEOUT(places().size() == 1, kMs);
   }
   void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
@@ -66,9 +68,15 @@ class Program {
     }
     return list;
   }
-  QStringList places() const {
-    return QDir(home_.filePath(QStringLiteral("XDG_DATA_HOME/stepscope/stepscope-workbench/sessions")))
-        .entryList({QStringLiteral("*.json")});
+  QString data(const QString& folder) const {
+    return home_.filePath(QStringLiteral("XDG_DATA_HOME/stepscope/stepscope-workbench/") + folder);
+  }
+  QStringList places() const { return QDir(data(QStringLiteral("sessions"))).entryList({QStringLiteral("*.json")}); }
+  bool stands(std::int64_t step) const {
+    const QStringList files = places();
+    if (files.isEmpty()) return false;
+    const auto place = readPlace(data(QStringLiteral("sessions/") + files[0]), nullptr);
+    return place && place->step == step;
   }
   QStringList scratch() const {
     return QDir(scratchAmong()).entryList({QStringLiteral("stepscope-workbench-*")}, QDir::Dirs);
@@ -177,6 +185,27 @@ class EndsTest : public QObject {
     QVERIFY2(program.process().exitCode() == code && said.contains(told), qPrintable(said));
     QCOMPARE(QFileInfo::exists(picture), code == 0);
     QVERIFY2(code == 0 || said.count(QStringLiteral("error:")) == 1, qPrintable(said));
+  }
+
+  // As Ctrl+Q does. Who ends a session tells the worker, too.
+  void whoIsAskedToEndKeepsTheTraining() {
+    Program program;
+    program.startTraining({QStringLiteral("--steps"), QStringLiteral("5")});
+    QTRY_VERIFY_WITH_TIMEOUT(program.stands(5), kMs);
+    QVERIFY(!program.children().isEmpty());
+    for (const qint64 worker : program.children()) ::kill(static_cast<pid_t>(worker), SIGTERM);
+    program.signal(SIGTERM);
+    QVERIFY(program.process().waitForFinished(kMs));
+    QCOMPARE(program.process().exitStatus(), QProcess::NormalExit);
+    QCOMPARE(program.process().exitCode(), 0);
+    QCOMPARE(program.places(), QStringList());
+    const QDir projects(program.data(QStringLiteral("projects")));
+    const QStringList files = projects.entryList({QStringLiteral("*.stepscope")});
+    QCOMPARE(files.size(), 1);
+    QString problem;
+    const auto place = KeptTraining::find(projects.filePath(files[0]), 0, &problem);
+    QVERIFY2(place, qPrintable(problem + projects.entryList().join(' ')));
+    QCOMPARE(place->step, 5);
   }
 
   // A loop that never turns again does not keep the process.
