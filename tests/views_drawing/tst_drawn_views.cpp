@@ -7,11 +7,13 @@
 #include "tests/support/qt_classes.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "tests/views_drawing/shown_views.h"
+#include "views/common/step_plans.h"
 #include "views/common/tokens.h"
 #include "views/drawing/axis_ticks.h"
 #include "views/drawing/plot_style.h"
 #include "views/drawing/text_cache.h"
 #include "views/flame/flame_view.h"
+#include "views/model_tree/model_tree_view.h"
 #include "views/startup_chart/startup_chart_view.h"
 
 using namespace stepscope;
@@ -30,6 +32,29 @@ class DrawnViewsTest : public QObject {
     QCOMPARE(cache.legible(name, cache.width(QStringLiteral("S…d")) + 1), QString());
     QCOMPARE(cache.legible(QStringLiteral("fc"), 100), QStringLiteral("fc"));
     QCOMPARE(cache.legible(QStringLiteral("Product"), 12), QString());
+  }
+
+  // The graph of a plan comes before the plan. What ran until then ran under another one.
+  void modulesHaveNoTimesOfAnotherPlan() {
+    Window w;
+    w.fill();
+    ModelTreeView view(w.context());
+    view.resize(600, 400);
+    view.setVisible(true);
+    const auto* tree = view.findChild<QTreeWidget*>(QStringLiteral("model_tree"));
+    QVERIFY(tree);
+    const auto time = [tree] {
+      return tree->topLevelItemCount() > 0 ? tree->topLevelItem(0)->text(2) : QStringLiteral("nothing is shown");
+    };
+    const auto nodes = [tree] { return tree->topLevelItemCount() > 0 ? tree->topLevelItem(0)->text(1) : QString(); };
+    QTRY_VERIFY(!nodes().isEmpty() && !time().isEmpty());
+    const QString before = nodes();
+    const snapshot::Graph smaller = generated::step({.blocks = 3});
+    StepPlans::of(w.store).another();
+    w.store.setGraph(GraphSnapshot::make(smaller));
+    QTRY_VERIFY(nodes() != before);
+    w.store.setPlan(PlanSnapshot::make(generated::plan(smaller)));
+    QTRY_COMPARE(time(), QString());
   }
 
   void aLegendStandsWhereItCoversTheLeast() {

@@ -96,6 +96,7 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
     if (isVisible()) rebuild();
   };
   connect(&store(), &SnapshotStore::graphChanged, this, later);
+  connect(&store(), &SnapshotStore::planChanged, this, later);  // the graph comes first, the times before are of another
   connect(&store(), &SnapshotStore::stepsChanged, this, later);
   connect(&selection(), &SelectionModel::selectionChanged, this, &ModelTreeView::showSelection);
 }
@@ -161,10 +162,10 @@ void ModelTreeView::rebuild() {
   for (std::size_t i = 0; i < ns.size(); ++i) ns[i] = store().timing(static_cast<int>(i)).ns;
   QThreadPool::globalInstance()->start([self = QPointer<ModelTreeView>(this), graph, plan, ns = std::move(ns)] {
     auto sums = ModuleSums::make(graph, plan, ns);
-    QMetaObject::invokeMethod(qApp, [self, graph, sums] {
+    QMetaObject::invokeMethod(qApp, [self, graph, plan, sums] {
       if (!self) return;
       self->summing_ = false;
-      if (self->store().graph() == graph) self->show(sums);
+      if (self->store().graph() == graph && self->store().plan() == plan) self->show(sums);
       if (self->stale_ && self->isVisible()) self->rebuild();
     });
   });
