@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "views/common/median_times.h"
+
 namespace stepscope {
 namespace {
 
@@ -45,7 +47,8 @@ PaddingCost PaddingCost::of(const SnapshotStore& store) {
   if (!store.graph() || !store.plan() || store.steps().empty()) return cost;
   const PlanSnapshot& plan = *store.plan();
   cost.instructions.assign(static_cast<std::size_t>(plan.size()), -1);
-  for (int i = 0; i < plan.size(); ++i) cost.stepNs += std::max<std::int64_t>(0, store.timing(i).ns);
+  const std::vector<std::int64_t> times = medianTimes(store);
+  for (const std::int64_t ns : times) cost.stepNs += std::max<std::int64_t>(0, ns);
   for (const snapshot::InputDensity& density : store.steps().back()->densities()) {
     if (density.total() <= 0 || density.rows() <= 0 || density.valid() >= density.total()) continue;
     Of found;
@@ -71,7 +74,7 @@ PaddingCost PaddingCost::of(const SnapshotStore& store) {
           return value && places.in(*value);
         });
       };
-      const std::int64_t ns = store.timing(i).ns;
+      const std::int64_t ns = times[static_cast<std::size_t>(i)];
       if (ns < 0 || !(works(plan.instruction(i)->outputs()) || works(plan.instruction(i)->inputs()))) continue;
       touched += ns;
       double& wasted = cost.instructions[static_cast<std::size_t>(i)];

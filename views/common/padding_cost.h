@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What padding and ignored labels cost: of the newest step, the time of instructions that work on every place of a batch,
-// times the share of places that hold no data. Pure functions of the store; GUI thread.
+// What padding and ignored labels cost: the time that instructions that work on every place of a batch take as a rule
+// (median_times.h), times the share of places of the newest batch that hold no data. Pure functions of the store; GUI
+// thread.
 //
 // An instruction works on every place when a value that it reads or writes has the batch and the length of the input among
 // its extents, as [batch, …, length, …] or [batch × length, …]. Attention looks at pairs of places, of which padding spoils
@@ -28,7 +29,7 @@ struct PaddingCost {
   };
   std::vector<Of> inputs;            // most expensive first
   std::vector<double> instructions;  // ns of each that go to places without data; -1: it has no such places
-  std::int64_t stepNs = 0;           // of all instructions
+  std::int64_t stepNs = 0;           // of all instructions, as a rule
 
   static PaddingCost of(const SnapshotStore& store);
 };

@@ -8,8 +8,8 @@
 
 #include "views/common/bits.h"
 #include "views/common/format.h"
+#include "views/common/median_times.h"
 #include "views/common/padding_cost.h"
-#include "views/graph/median_times.h"
 
 namespace stepscope {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/graph/median_times.h"
+#include "views/common/median_times.h"
 
 #include <algorithm>
 
