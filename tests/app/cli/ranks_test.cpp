@@ -271,7 +271,8 @@ TEST(RanksOfTheProgram, AStateInMidRoundIsRefused) {
   const TemporaryFolder folder;
   const std::string state = folder.path().string() + "/state";
   ASSERT_EQ(run(kDigits + "--steps 1 --accumulate 2 --save " + state, folder.path()).exitCode, 0);
-  const Answer answer = run(kDigits + "--steps 1 --distributed local --init-from " + state + " --resume", folder.path());
+  const Answer answer =
+      run(kDigits + "--steps 2 --accumulate 2 --distributed local --init-from " + state + " --resume", folder.path());
   EXPECT_EQ(answer.exitCode, 1);
   EXPECT_NE(answer.text.find("middle of a round"), std::string::npos) << answer.text;
 }

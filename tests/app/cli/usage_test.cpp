@@ -114,7 +114,7 @@ TEST(NoRoom, EndsWithTheNameOfTheFile) {
   EXPECT_NE(save.text.find("error: file 'x.safetensors': "), std::string::npos) << save.text;
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "x.safetensors")) << "half a file";
   const auto project = folder.path() / "p.stepscope";
-  const Answer recorded = limited(kTrain + "--steps 4000 --project " + project.string(), 300 << 10);
+  const Answer recorded = limited(kTrain + "--steps 4000 --project " + project.string(), 400 << 10);
   EXPECT_EQ(recorded.exitCode, 1) << recorded.text;
   EXPECT_NE(recorded.text.find("step   3999"), std::string::npos) << "the run did not go on:\n" << recorded.text;
   EXPECT_NE(recorded.text.find("error: project '" + project.string() + "': "), std::string::npos) << recorded.text;
