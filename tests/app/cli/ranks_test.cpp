@@ -446,7 +446,8 @@ TEST(RanksOfTheProgram, TheFirstThatHoldsOtherBitsIsNamedWithItsParameter) {
               folder.path());
   EXPECT_NE(answer.exitCode, 0) << answer.text;
   EXPECT_NE(answer.exitCode, 124) << "it hangs";
-  EXPECT_NE(answer.text.find("\nerror: parameter '"), std::string::npos) << answer.text;
+  // mpirun ends all ranks as soon as one has ended, maybe before rank 0 has spoken.
+  EXPECT_NE(answer.text.find("error: parameter '"), std::string::npos) << answer.text;
   EXPECT_NE(answer.text.find("': rank 2 holds other bits than rank 0 before step 0; expected the same on all ranks"),
             std::string::npos)
       << answer.text;
