@@ -62,25 +62,26 @@ void NumberJudge::lookAtOutputs(const Executor& executor, int instruction) {
   }
 }
 
-std::int64_t NumberJudge::gradientBytesOnDevices(const ExecutionPlan& plan) const {
-  std::int64_t bytes = 0;
+bool NumberJudge::fewGradients(const ExecutionPlan& plan) const {
+  constexpr std::int64_t kFewCopied = 64 << 10, kFewRead = 32 << 20;
+  std::int64_t read = 0, copied = 0;
   for (const ValueId id : step_.optimizer.accumulated) {
     const int b = id ? plan.bufferOfValue[static_cast<std::size_t>(id.index)] : -1;
     if (b < 0) continue;
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
-    if (buffer.space != Space::kHost) bytes += buffer.bytes;
+    (buffer.space == Space::kHost ? read : copied) += buffer.bytes;
   }
-  return bytes;
+  return read <= kFewRead && copied <= kFewCopied;
 }
 
-// Gradients of a device are copied to be read: that is done where the step is to stop, where it is walked, and where they
-// are few. Those of ranks are parts of what is updated with. Gradients that carry a loss scale may overflow: the update
-// judges them.
+// Gradients beyond the caches cost up to a tenth of a small batch's step to be read, and those of a device are copied
+// besides: that is done where the step is to stop, where it is walked, and where they are few. Those of ranks are parts of
+// what is updated with.
+// Gradients that carry a loss scale may overflow: the update judges them.
 bool NumberJudge::readsGradients(const ExecutionPlan& plan, bool walked) const {
-  constexpr std::int64_t kFew = 64 << 10;
   if (step_.optimizer.lossScale) return false;
   const bool unknown = walked && !step_.optimizer.gradientNorm && !context_.ranks;  // else the step computes it, or not all
-  return context_.numbers.stop || unknown || gradientBytesOnDevices(plan) <= kFew;
+  return context_.numbers.stop || unknown || fewGradients(plan);
 }
 
 void NumberJudge::beforeExchange(const Executor& executor, int instruction) {

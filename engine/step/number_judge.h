@@ -45,7 +45,7 @@ class NumberJudge {
   void lookAtOutputs(const Executor& executor, int instruction);
   void lookAtWatched(const Executor& executor, int instruction);
   bool readsGradients(const ExecutionPlan& plan, bool walked = false) const;
-  std::int64_t gradientBytesOnDevices(const ExecutionPlan& plan) const;
+  bool fewGradients(const ExecutionPlan& plan) const;
 
   const StepContext& context_;
   const SymbolicStep& step_;
