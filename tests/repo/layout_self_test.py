@@ -170,6 +170,10 @@ class Others(Tree):
         files = {"a.h": "", "engine/step/stepper.h": "\n" * 151, "engine/step/stepper_walk.cpp": "\n" * 301, "engine/step/values.cpp": "\n" * 301}
         self.reports("sizes", files | {"engine/train/session.h": "\n" * 150}, "stepper.h: 151 lines", "stepper_walk.cpp: 301 lines")
 
+    def test_sizes_of_the_window(self):
+        window = {"app/workbench/main_window.h": "\n" * 202, "app/workbench/main_window.cpp": "\n" * 299, "app/workbench/a/b.cpp": "\n" * 301}
+        self.reports("sizes", window | {"app/cli/c.cpp": "\n" * 301}, "main_window*: 501 lines", "a/b.cpp: 301 lines")
+
     @unittest.skipUnless(shutil.which(layout_test.CLANG_FORMAT), f"{layout_test.CLANG_FORMAT} is not installed")
     def test_format(self):
         style = (ROOT / ".clang-format").read_text()

@@ -30,6 +30,9 @@ TOP = {
 # What a session is made of: each is read as a whole, and stays small enough for that.
 JOINED = ("engine/train/session", "engine/build/builder", "engine/step/stepper", "engine/state/state")
 JOINED_LINES = {".h": 150, ".cpp": 300}
+# What the window is made of; the window itself, which keeps layout and actions, as a whole.
+WORKBENCH, WORKBENCH_LINES = "app/workbench/", 300
+MAIN_WINDOW, MAIN_WINDOW_LINES = "app/workbench/main_window", 500
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 
 
@@ -48,16 +51,24 @@ def check_top_level(root, files):
         yield f"{name}: at the top level; expected one of the design's folders"
 
 
+def lines_of(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
 def check_sizes(root, files):
+    window = sum(lines_of(root / name) for name in files if name.startswith(MAIN_WINDOW))
+    if window > MAIN_WINDOW_LINES:
+        yield f"{MAIN_WINDOW}*: {window} lines; expected at most {MAIN_WINDOW_LINES}"
     for name in files:
         size = (root / name).stat().st_size
         if size > LARGEST_FILE:
             yield f"{name}: {size} bytes; expected at most {LARGEST_FILE}"
         stem, suffix = pathlib.PurePosixPath(name).with_suffix("").as_posix(), pathlib.PurePosixPath(name).suffix
         if suffix in JOINED_LINES and any(stem == part or stem.startswith(part + "_") for part in JOINED):
-            lines = len((root / name).read_text(encoding="utf-8").splitlines())
-            if lines > JOINED_LINES[suffix]:
+            if (lines := lines_of(root / name)) > JOINED_LINES[suffix]:
                 yield f"{name}: {lines} lines; expected at most {JOINED_LINES[suffix]}"
+        if name.startswith(WORKBENCH) and suffix == ".cpp" and (lines := lines_of(root / name)) > WORKBENCH_LINES:
+            yield f"{name}: {lines} lines; expected at most {WORKBENCH_LINES}"
 
 
 def check_views(root, files):

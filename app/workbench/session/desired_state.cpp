@@ -143,6 +143,17 @@ void DesiredState::giveBack(const OptionSettings& settings) {
   options_ = std::move(all);
 }
 
+std::vector<B> DesiredState::movedByWorker(const std::vector<B>& knew, const std::vector<B>& now) const {
+  std::vector<B> moved;
+  for (const B& before : knew) {
+    const auto at = std::find_if(now.begin(), now.end(), [&before](const B& b) { return b.id() == before.id(); });
+    const bool still =
+        std::any_of(breakpoints_.begin(), breakpoints_.end(), [&before](const B& b) { return same({b}, {before}); });
+    if (still && at != now.end()) moved.push_back(*at);
+  }
+  return moved;
+}
+
 QStringList DesiredState::moveTo(const ShownPlan& before, const ShownPlan& after, const std::vector<B>& moved) {
   QStringList lost;
   Names names(after);

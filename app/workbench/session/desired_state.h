@@ -38,6 +38,10 @@ class DesiredState {
   OptionSettings takeOptions() { return std::exchange(options_, {}); }
   void giveBack(const OptionSettings& settings);  // where none of the same name was set since
 
+  // Of those that the worker `knew` and that are desired as they were: as it has them `now`. What was desired since is in
+  // numbers of the plan before.
+  std::vector<snapshot::Breakpoint> movedByWorker(const std::vector<snapshot::Breakpoint>& knew,
+                                                  const std::vector<snapshot::Breakpoint>& now) const;
   // The same in another plan: as the worker `moved` those breakpoints that it knew, by id; others, and values, by the names
   // of what they point at. Returns what has no place there: a breakpoint is dropped, a value waits for a plan that has it.
   QStringList moveTo(const ShownPlan& before, const ShownPlan& after, const std::vector<snapshot::Breakpoint>& moved);

@@ -237,15 +237,7 @@ void SessionDesires::planIsAnother() {
 }
 
 void SessionDesires::planChanged(const ShownPlan& before) {
-  // What the worker knew is as it moved it; what was desired since is in numbers of the plan before.
-  std::vector<snapshot::Breakpoint> moved;
-  for (const auto& knew : knownBefore_.value_or(std::vector<snapshot::Breakpoint>())) {
-    const auto& now = known_.breakpoints;
-    const auto at = std::find_if(now.begin(), now.end(), [&knew](const auto& b) { return b.id() == knew.id(); });
-    const auto& all = desired_.breakpoints();
-    const bool still = std::any_of(all.begin(), all.end(), [&knew](const auto& b) { return same({b}, {knew}); });
-    if (still && at != now.end()) moved.push_back(*at);
-  }
+  const auto moved = desired_.movedByWorker(knownBefore_.value_or(std::vector<snapshot::Breakpoint>()), known_.breakpoints);
   const bool again = kept_.has_value();
   const ShownPlan from = kept_ ? *std::exchange(kept_, std::nullopt) : before;
   const QStringList lost = desired_.moveTo(from, {store_.graph(), store_.plan()}, moved);

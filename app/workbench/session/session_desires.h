@@ -69,7 +69,8 @@ class SessionDesires : public SessionPart {
   void sendPin(Then then);
   std::optional<std::pair<int, bool>> nextPin() const;  // value and whether it is wanted
   void goOnAfterNewer(Then then);
-  void showInAdvance(const OptionSettings& settings);
+  void showWanted(std::vector<snapshot::Option> workers);
+  void sentWasTaken();
 
   DesiredState desired_;
   Known known_;

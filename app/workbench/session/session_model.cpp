@@ -17,7 +17,10 @@
 
 namespace stepscope {
 
-void SessionModel::addOptions(const OptionSettings& settings) { addSettings(settings, configuration_); }
+void SessionModel::addOptions(const OptionSettings& settings) {
+  addSettings(settings, configuration_);
+  if (nextBuild_) addSettings(settings, nextBuild_->configuration);  // they were chosen after it
+}
 
 void SessionModel::diedOf(const OptionSettings& sent, const OptionSettings& waiting, bool shown) {
   diedWith_ = configuration_;

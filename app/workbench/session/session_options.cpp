@@ -20,6 +20,16 @@ QString settingText(const std::vector<snapshot::Option>& options, const QString&
   return QStringLiteral("%1 = %2").arg(name, bytes && *bytes > 0 ? format::bytes(*bytes) : value);
 }
 
+void setInAdvance(const std::pair<QString, QString>& setting, std::vector<snapshot::Option>& options) {
+  const std::string name = setting.first.toStdString(), value = setting.second.toStdString();
+  for (snapshot::Option& option : options) {
+    if (option.name() != name || option.value() == value) continue;
+    option.set_value(value);
+    option.set_set_by("window");
+    option.set_effect("from the next step on");
+  }
+}
+
 }  // namespace
 
 void addSettings(const OptionSettings& settings, snapshot::Configure& to) {
@@ -44,8 +54,7 @@ void SessionDesires::setOptions(const OptionSettings& settings) {
     catchUp({});
     return;
   }
-  if (!optionsBefore_) optionsBefore_ = store_.options();
-  showInAdvance(settings);
+  showWanted(optionsBefore_ ? *optionsBefore_ : store_.options());
   QStringList names;
   for (const auto& [name, value] : settings) names << settingText(store_.options(), name, value);
   emit session_.note(QStringLiteral("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
@@ -55,26 +64,23 @@ void SessionDesires::setOptions(const OptionSettings& settings) {
   }
 }
 
-void SessionDesires::showInAdvance(const OptionSettings& settings) {
-  auto shown = store_.options();
-  for (const auto& [name, value] : settings) {
-    for (auto& option : shown) {
-      if (QString::fromStdString(option.name()) != name) continue;
-      option.set_value(value.toStdString());
-      option.set_set_by("window");
-      option.set_effect(QStringLiteral("from the next step on").toStdString());
-    }
-  }
-  store_.setOptions(std::move(shown));
+void SessionDesires::told(const snapshot::OptionList& options) {
+  optionsTouched_ = options.waits();
+  showWanted({options.options().begin(), options.options().end()});
 }
 
-void SessionDesires::told(const snapshot::OptionList& options) {
+// The worker's list may be of before it took what was sent: a build that was cancelled reads it, too.
+void SessionDesires::showWanted(std::vector<snapshot::Option> workers) {
   optionsBefore_.reset();
-  store_.setOptions({options.options().begin(), options.options().end()});
-  optionsTouched_ = options.waits();
-  if (!optionsWait()) return;
-  optionsBefore_ = store_.options();
-  showInAdvance(desired_.options());
+  if (!sent_.empty() || optionsWait()) optionsBefore_ = workers;
+  for (const auto* wanted : {&std::as_const(sent_), &desired_.options()})
+    for (const auto& setting : *wanted) setInAdvance(setting, workers);
+  store_.setOptions(std::move(workers));
+}
+
+void SessionDesires::sentWasTaken() {
+  sent_.clear();
+  if (optionsBefore_) showWanted(*std::exchange(optionsBefore_, std::nullopt));
 }
 
 void SessionDesires::showOptionsBefore() {
@@ -101,7 +107,7 @@ void SessionDesires::sendOptions(Then then) {
   link_.move(
       std::move(request), QStringLiteral("setting %1").arg(settings.front().first),
       [this, settings, then, text = text.join(QStringLiteral(", "))] {
-        sent_.clear();
+        sentWasTaken();
         parts_.model.addOptions(settings);  // for the next worker
         if (!optionsTouched_) parts_.model.shownIsConfigured();
         if (store_.position().in_step()) selection_.setCurrentInstruction(store_.position().instruction());

@@ -11,41 +11,11 @@
 #include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_rewind.h"
 #include "app/workbench/session/session_trainer.h"
-#include "views/common/conditions.h"
+#include "app/workbench/session/stop_selection.h"
 #include "views/common/format.h"
 
 namespace stepscope {
 namespace {
-
-// The instruction with the input that was made last: what it makes itself is not there yet.
-Selection aboutToRun(const PlanSnapshot& plan, int instruction) {
-  Selection s = Selection::ofInstruction(instruction);
-  int latest = -2;
-  for (const auto& input : plan.instruction(instruction)->inputs()) {
-    const int maker = plan.producerOfValue(input.value());
-    if (input.value() < 0 || maker <= latest || maker >= instruction) continue;
-    latest = maker;
-    s.value = input.value();
-  }
-  return s;
-}
-
-// Where a run stopped by what an instruction made: with the value that stopped it, as far as one is known.
-Selection whatBroke(const SnapshotStore& store, const snapshot::Breakpoint& breakpoint, int made) {
-  Selection s = Selection::ofInstruction(made);
-  const auto* instruction = store.plan() ? store.plan()->instruction(made) : nullptr;
-  if (!instruction || !store.graph()) return s;
-  if (breakpoint.condition_case() == snapshot::Breakpoint::kPredicate) {
-    s.value = conditions::valueMade(breakpoint.predicate(), *instruction, *store.graph());
-    return s;
-  }
-  for (const auto& alert : store.alerts()) {
-    if (alert.step() != store.position().step() || alert.instruction() != made) continue;
-    for (const auto& output : instruction->outputs())
-      if (output.value() == alert.value() && alert.value() >= 0) s.value = alert.value();
-  }
-  return s;
-}
 
 // Whether a step at full speed has the times of its instructions too, as one by hand has.
 bool recordsInstructions(const SnapshotStore& store) {
@@ -257,14 +227,9 @@ void SessionStepper::finishStepNow() {
   // Options that were set meanwhile change the plan, which is read when the step begins.
   if (!store_.position().in_step() && parts_.trainer.breaksOnNumbersOnly() && !parts_.desires.optionsTouched() &&
       recordsInstructions(store_)) {
-    snapshot::Request request;
-    request.mutable_train()->set_steps(1);
-    request.mutable_train()->set_record(true);
-    request.mutable_train()->set_breaks(true);
-    request.mutable_train()->set_values(true);
     return link_.move(
-        std::move(request), QStringLiteral("running step %1").arg(store_.position().step()), [this] { settle({}); },
-        [this] { unfinished(); });
+        SessionTrainer::fullSpeed(1, true), QStringLiteral("running step %1").arg(store_.position().step()),
+        [this] { settle({}); }, [this] { unfinished(); });
   }
   inStep([this] {
     snapshot::Request request;

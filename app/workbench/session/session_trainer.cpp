@@ -28,6 +28,16 @@ SessionTrainer::SessionTrainer(const SessionParts& parts) : SessionPart(parts) {
   });
 }
 
+snapshot::Request SessionTrainer::fullSpeed(std::int64_t steps, bool everyValue) {
+  snapshot::Request request;
+  auto* train = request.mutable_train();
+  train->set_steps(steps);
+  train->set_record(true);
+  train->set_breaks(true);
+  train->set_values(everyValue);
+  return request;
+}
+
 void SessionTrainer::train(std::int64_t steps) {
   if (link_.refuse()) return;
   const snapshot::Position& p = store_.position();
@@ -43,8 +53,8 @@ void SessionTrainer::trainAtOnce(std::int64_t goal) {
   held_.stop();
   run_.on = true;
   run_.goal = goal;
+  run_.interrupted = false;
   if (parts_.desires.waits()) {
-    run_.interrupted = false;
     parts_.desires.catchUp([this, goal] {
       if (run_.on) trainOn(goal);
     });
@@ -52,15 +62,10 @@ void SessionTrainer::trainAtOnce(std::int64_t goal) {
   }
   const std::int64_t left = goal - store_.position().step();
   const std::int64_t steps = std::min(left, chunk_);
-  snapshot::Request request;
-  request.mutable_train()->set_steps(steps);
-  request.mutable_train()->set_record(true);
-  request.mutable_train()->set_breaks(true);
-  request.mutable_train()->set_values(run_.everyValue);
   if (!std::exchange(run_.fullSpeed, true)) emit session_.busyChanged();
   sinceChunk_.start();
   link_.move(
-      std::move(request), QStringLiteral("training"), [this, goal, steps] { chunkEnded(goal, steps); },
+      fullSpeed(steps, run_.everyValue), QStringLiteral("training"), [this, goal, steps] { chunkEnded(goal, steps); },
       [this, goal] { chunkFailed(goal); });
 }
 
@@ -81,7 +86,8 @@ void SessionTrainer::chunkEnded(std::int64_t goal, std::int64_t steps) {
     snapshot::Request state;  // with the watched values
     state.mutable_state();
     link_.move(
-        std::move(state), QStringLiteral("reading the state"), [this, goal] { goOn(goal); }, [this] { end(); });
+        std::move(state), QStringLiteral("reading the state"), [this, goal] { goOn(goal); },
+        [this, goal] { chunkFailed(goal); });
     return;
   }
   // The steps that came say where it stands.

@@ -16,6 +16,9 @@ class SessionTrainer : public SessionPart {
  public:
   explicit SessionTrainer(const SessionParts& parts);
 
+  // Asks for steps at full speed, with breaks; `everyValue`: every value is looked at.
+  static snapshot::Request fullSpeed(std::int64_t steps, bool everyValue);
+
   void train(std::int64_t steps);
   void trainOn(std::int64_t goal);  // up to this step
   void letRun();                    // at full speed, without end
