@@ -56,6 +56,16 @@ std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOption
   return {names.begin(), names.end()};
 }
 
+void setMemoryBefore(const ExecutionPlan& plan, snapshot::OptionProof& proof) {
+  proof.set_before_peak_bytes(plan.lowerBoundBytes);
+  proof.set_before_arena_bytes(plan.arenaBytes + plan.hostArenaBytes);
+}
+
+void setMemoryAfter(const ExecutionPlan& plan, snapshot::OptionProof& proof) {
+  proof.set_after_peak_bytes(plan.lowerBoundBytes);
+  proof.set_after_arena_bytes(plan.arenaBytes + plan.hostArenaBytes);
+}
+
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof) {
   proof.set_before_ns(before.ns);
   proof.set_after_ns(after.ns);
@@ -76,8 +86,8 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
   proof.set_instruction(next.next());
   proof.set_before_ns(sum(old.lastSpans()));
   proof.set_after_ns(sum(next.lastSpans()));
-  proof.set_before_peak_bytes(old.variant().plan.lowerBoundBytes);
-  proof.set_after_peak_bytes(next.variant().plan.lowerBoundBytes);
+  setMemoryBefore(old.plan(), proof);
+  setMemoryAfter(next.plan(), proof);
   const ExecutionPlan& plan = old.plan();
   Differences differences(proof);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {

@@ -85,6 +85,7 @@ Result<ExternalFiles::File*> ExternalFiles::open(const std::string& location) {
       File& file = files_[location];
       file.descriptor = descriptor;
       file.size = static_cast<std::int64_t>(info.st_size);
+      file.path = canonical;
       if (auto stamp = FileStamp::of(canonical, descriptor))
         file.stamp = std::make_shared<const FileStamp>(std::move(*stamp));
       return &file;
@@ -140,6 +141,12 @@ Result<ExternalFiles::Block> ExternalFiles::map(const File& file, const External
 std::shared_ptr<const FileStamp> ExternalFiles::stampOf(const ExternalRange& range) const {
   const auto it = files_.find(range.location);
   return it == files_.end() ? nullptr : it->second.stamp;
+}
+
+std::vector<std::filesystem::path> ExternalFiles::paths() const {
+  std::vector<std::filesystem::path> all;
+  for (const auto& [location, file] : files_) all.push_back(file.path);
+  return all;
 }
 
 Result<ExternalFiles::Block> ExternalFiles::read(const ExternalRange& range, std::int64_t bytes) {

@@ -52,11 +52,14 @@ class ExternalFiles {
   Result<Block> read(const ExternalRange& range, std::int64_t bytes);
   // The file of a checked range, to read from it later; null where the system does not tell which one it is.
   std::shared_ptr<const FileStamp> stampOf(const ExternalRange& range) const;
+  // Of all files that were opened, without links, by their locations.
+  std::vector<std::filesystem::path> paths() const;
 
  private:
   struct File {
     int descriptor = -1;
     std::int64_t size = 0;
+    std::filesystem::path path;  // canonical
     std::shared_ptr<const FileStamp> stamp;
     std::map<std::int64_t, std::int64_t> ranges;  // checked: begin → end
     std::map<std::pair<std::int64_t, std::int64_t>, Block> blocks;

@@ -292,6 +292,7 @@ class ModelReader {
       }
       ++model.weightsRead;
     }
+    model.externalFiles = files_.paths();
     model.weightsNs = now() - model.weightsBegan;
     return {};
   }

@@ -56,6 +56,7 @@ struct LoadedModel {
   std::map<std::string, int> opsets;
   std::int64_t fileBytes = 0;
   std::int64_t externalBytes = 0;  // read from external files
+  std::vector<std::filesystem::path> externalFiles;
   std::int64_t weightsBegan = 0, weightsNs = 0,
                weightsRead = 0;  // contents of initializers: when on CLOCK_MONOTONIC, how long, how many
   std::vector<LoadWarning> warnings;

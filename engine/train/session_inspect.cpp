@@ -92,6 +92,7 @@ snapshot::ModelInfo Session::inspect() const {
     }
   }
   info.set_parameter_count(elements);
+  for (const auto& file : model.file.externalFiles) info.add_external_files(toUtf8(file.string()));
   std::map<std::pair<std::string, std::string>, int> counts;
   for (const NodeId id : model.graph.order()) ++counts[{model.graph.node(id).domain, model.graph.node(id).op}];
   const Operators& operators = registry().operators();

@@ -112,7 +112,7 @@ Status Session::applyOptions() {
   } else {
     proof.set_unavailable(toUtf8(ran.error().message));
   }
-  proof.set_before_peak_bytes(stepper().variant().plan.lowerBoundBytes);
+  setMemoryBefore(stepper().plan(), proof);
   // A narrower type for the parameters loses digits, which a build that fails must not.
   std::optional<StateSnapshot> kept;
   if (retyped) kept = context_.state.copy();
@@ -128,7 +128,7 @@ Status Session::applyOptions() {
     if (kept) context_.state.restore(*kept);
     return made;
   }
-  proof.set_after_peak_bytes(stepper().variant().plan.lowerBoundBytes);
+  setMemoryAfter(stepper().plan(), proof);
   if (old) {
     if (auto ran = trial(); ran) {
       compareOutcomes(*old, *ran, proof);

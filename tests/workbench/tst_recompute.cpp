@@ -256,7 +256,15 @@ class RecomputeTest : public QObject {
     const auto* proof = r.view->findChild<QLabel*>(QStringLiteral("recompute_proof"));
     QVERIFY(w.loop().wait([&] { return proof->text().contains(QStringLiteral("bits equal")); }));
     QVERIFY(proof->property("role").toString() != QStringLiteral("ok"));
-    QCOMPARE(w->store().findings().optionProof()->after_peak_bytes(), least);
+    const auto& made = w->store().findings().optionProof();
+    QCOMPARE(made->after_peak_bytes(), least);
+    // What was bought: the arena, workspaces included, as Saves counts it.
+    QVERIFY(made->after_arena_bytes() < made->before_arena_bytes());
+    QVERIFY(made->after_arena_bytes() >= made->after_peak_bytes());
+    const QString arena = QStringLiteral("arena %1 → %2, peak of values %3 → %4")
+                              .arg(format::bytes(made->before_arena_bytes()), format::bytes(made->after_arena_bytes()),
+                                   format::bytes(made->before_peak_bytes()), format::bytes(made->after_peak_bytes()));
+    QVERIFY2(proof->text().contains(arena), qPrintable(proof->text()));
     QVERIFY2(!note->text().contains(QStringLiteral("4096")), qPrintable(note->text()));
     w.picture(QStringLiteral("budget-not-reached"));
   }

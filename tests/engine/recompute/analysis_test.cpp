@@ -245,6 +245,9 @@ TEST(LiveOptions, ProveThatRecomputeChangesNoBit) {
   EXPECT_EQ(proof.differing(), 0);
   EXPECT_GT(proof.values(), 10);
   EXPECT_LT(proof.after_peak_bytes(), proof.before_peak_bytes());
+  EXPECT_LT(proof.after_arena_bytes(), proof.before_arena_bytes());
+  EXPECT_EQ(proof.after_arena_bytes(), session->planSnapshot()->arena_bytes());
+  EXPECT_GE(proof.after_arena_bytes(), proof.after_peak_bytes());
   EXPECT_EQ(proof.change(), "recompute.budget = 1");
   EXPECT_EQ(proof.step(), 1);
   // The proof committed nothing, and the plan after it goes on from where the one before it stood.
