@@ -5,12 +5,15 @@
 #include <algorithm>
 
 namespace stepscope {
+namespace {
+constexpr std::size_t kMostCopies = 1000;  // of a small state, a copy costs more than its bytes
+}  // namespace
 
 void StateRing::remember(const State& state, std::int64_t budget) {
   if (state.bytes() > budget) return;
   copies_.push_back(state.copy());
   bytes_ += copies_.back().bytes();
-  while (bytes_ > budget && copies_.size() > 1) {
+  while ((bytes_ > budget || copies_.size() > kMostCopies) && copies_.size() > 1) {
     const auto victim = copies_.size() > 2 ? copies_.begin() + 1 : copies_.begin();
     bytes_ -= victim->bytes();
     copies_.erase(victim);

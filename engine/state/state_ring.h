@@ -11,8 +11,8 @@ namespace stepscope {
 
 class StateRing {
  public:
-  // Adds a copy of the present state, unless it alone is larger than `budget` bytes. Above the budget the oldest but one
-  // goes: the first state of the run stays within reach as long as it fits.
+  // Adds a copy of the present state, unless it alone is larger than `budget` bytes. Above the budget, and above 1,000
+  // copies, the oldest but one goes: the first state of the run stays within reach as long as it fits.
   void remember(const State& state, std::int64_t budget);
   bool endsAt(std::int64_t step) const { return !copies_.empty() && copies_.back().counters.step == step; }
   bool empty() const { return copies_.empty(); }

@@ -111,6 +111,26 @@ TEST(Session, RewindsToAnEarlierStep) {
   EXPECT_FALSE(session->rewind(99).has_value());
 }
 
+// Once somebody steps by hand, steps at full speed are kept too: a run over many of them does not grow.
+TEST(Session, KeepsAThousandStepsOfASmallModel) {
+  auto session = openSession(digits());
+  ASSERT_NE(session, nullptr);
+  TrainOptions options = session->options();
+  options.ringBytes = std::int64_t{8} << 30;
+  options.threads = 1;
+  ASSERT_TRUE(session->setOptions(options));
+  ASSERT_TRUE(session->build());
+  ASSERT_TRUE(session->beginStep());
+  ASSERT_TRUE(session->finishStep());
+  snapshot::StepRecord record;
+  for (int i = 0; i < 1'010; ++i) ASSERT_TRUE(session->step(record));
+  const std::vector<std::int64_t> kept = session->ring();
+  ASSERT_EQ(kept.size(), 1'000u);
+  EXPECT_EQ(kept.front(), 0);
+  EXPECT_EQ(kept[1], 1'012 - 1'000 + 1);
+  EXPECT_EQ(kept.back(), 1'011);
+}
+
 TEST(Session, AToggledOptionKeepsParametersAndAgrees) {
   auto session = openSession(digits()), reference = openSession(digits());
   ASSERT_TRUE(session && reference);
