@@ -117,6 +117,45 @@ class DrawnViewsTest : public QObject {
     }
   }
 
+  // Whatever is drawn, and on whichever scale: fewer than three numbers tell no scale. They stand apart.
+  void anUprightAxisHasThreeNumbers_data() {
+    QTest::addColumn<bool>("logarithmic");
+    for (const bool logarithmic : {false, true}) QTest::newRow(logarithmic ? "log" : "linear") << logarithmic;
+  }
+  void anUprightAxisHasThreeNumbers() {
+    QFETCH(bool, logarithmic);
+    QCustomPlot plot;
+    dressAxes(plot);
+    fitTicks(plot);
+    if (logarithmic) {
+      plot.yAxis->setScaleType(QCPAxis::stLogarithmic);
+      countLogarithmic(*plot.yAxis);
+    }
+    std::vector<QCPRange> ranges{{2.07, 2.53}, {0.1, 1}, {219.9, 220.1}, {1e-9, 3e-9}, {0.5, 41}, {1e-8, 1e3}, {6.9, 6.91}};
+    if (!logarithmic)
+      for (const double most : {0.9, 1.1, 1.0, 2.24, 0.011, 7.7e-9, 3e20, 4.99}) ranges.emplace_back(-most, most);
+    for (const int height : {90, 120, 200, 420}) {
+      plot.resize(400, height);
+      for (const QCPRange& range : ranges) {
+        plot.yAxis->setRange(range);
+        for (int i = 0; i < 3; ++i) plot.replot();
+        const QStringList shown = plot.yAxis->tickVectorLabels().toList();
+        const QVector<double> ticks = plot.yAxis->tickVector();
+        const QString about = QStringLiteral("%1..%2 at %3 px: %4")
+                                  .arg(range.lower)
+                                  .arg(range.upper)
+                                  .arg(height)
+                                  .arg(shown.join(QStringLiteral(" | ")));
+        const int line = QFontMetrics(smallFont()).height(), room = plot.axisRect()->height();
+        if (room >= 3 * line) QVERIFY2(shown.size() >= 3, qPrintable(about));
+        QVERIFY2(shown.size() <= 10 && QSet<QString>(shown.begin(), shown.end()).size() == shown.size(), qPrintable(about));
+        for (qsizetype i = 0; i + 1 < ticks.size(); ++i)
+          QVERIFY2(plot.yAxis->coordToPixel(ticks[i]) - plot.yAxis->coordToPixel(ticks[i + 1]) >= 0.8 * line,
+                   qPrintable(about));
+      }
+    }
+  }
+
   void ticksAreRoundAndFew() {
     for (const double t : decimalTicks(0, 97, 5)) QVERIFY(std::abs(t / 20 - std::round(t / 20)) < 1e-9);
     QVERIFY(decimalTicks(0, 97, 5).size() <= 6);

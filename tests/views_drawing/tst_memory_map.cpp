@@ -118,6 +118,30 @@ class MemoryMapTest : public QObject {
     }
   }
 
+  // The axis of a plan of four instructions ends with it, and counts whole ones.
+  void theAxisEndsWithASmallPlan() {
+    snapshot::Plan plan;
+    for (int i = 0; i < 4; ++i) plan.add_instructions()->set_index(i);
+    auto* b = plan.add_buffers();
+    b->set_value(4);
+    b->set_bytes(100);
+    b->set_in_arena(true);
+    b->set_last(3);
+    plan.set_arena_bytes(100);
+    MemoryCanvas canvas;
+    canvas.resize(700, 300);
+    canvas.setModel(MemoryModel::make(PlanSnapshot::make(plan)));
+    QCOMPARE(canvas.viewBegin(), 0.0);
+    QCOMPARE(canvas.viewEnd(), 4.0);
+    canvas.showBuffer(0);
+    QCOMPARE(canvas.viewEnd(), 4.0);
+    QTest::keyClick(&canvas, Qt::Key_W);
+    QCOMPARE(canvas.viewEnd() - canvas.viewBegin(), 4.0);
+    canvas.setModel(MemoryModel::make(PlanSnapshot::make(generated::plan(generated::step({.blocks = 3})))));
+    canvas.showRange(3, 4);
+    QCOMPARE(canvas.viewEnd() - canvas.viewBegin(), 8.0);
+  }
+
   void boxesOfTheMemoryMapBearWholeNames() {
     snapshot::Plan plan;
     auto* b = plan.add_buffers();

@@ -121,7 +121,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
   comparison_ = std::move(comparison);
   QVector<double> x, a, b, loss, xNorm, norm;
   bool norms = false, differ = false;
-  largestNorm_ = 0;
+  largestNorm_ = largestLoss_ = 0;
   if (comparison_) {
     std::int64_t last = -1;
     for (const ComparedStep& s : comparison_->steps) {
@@ -137,6 +137,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
       b << s.lossB.value_or(qQNaN());
       loss << (s.lossA && s.lossB ? *s.lossB - *s.lossA : qQNaN());
       differ = differ || loss.back() != 0;
+      if (s.lossA && s.lossB && std::isfinite(*s.lossA)) largestLoss_ = std::max(largestLoss_, std::abs(*s.lossA));
       // Without clipping only some steps recorded their gradients: a line leads from one to the next.
       if (!s.normA || !s.normB) continue;
       xNorm << static_cast<double>(s.step);
@@ -193,22 +194,16 @@ void CompareCurves::setLogarithmic(bool on) {
   QCPAxis* axis = lossA_->valueAxis();
   axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
   if (on)
-    axis->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
+    countLogarithmic(*axis);
   else
     countNumbers(*axis);
   fit();
 }
 
-// Without a difference to show there is no scale: no numbers where nothing was measured, only 0 where all are equal.
-void CompareCurves::scale(QCPAxis& axis, bool any, bool differ) {
+// No numbers where nothing was measured.
+void CompareCurves::scale(QCPAxis& axis, bool any) {
   axis.setTickLabels(any);
   axis.grid()->setVisible(any);
-  const bool zero = any && !differ;
-  if (zero == (qSharedPointerDynamicCast<QCPAxisTickerText>(axis.ticker()) != nullptr)) return;
-  if (!zero) return countNumbers(axis);
-  const auto only = QSharedPointer<QCPAxisTickerText>::create();
-  only->addTick(0, QStringLiteral("0"));
-  axis.setTicker(only);
 }
 
 void CompareCurves::fit() {
@@ -225,10 +220,13 @@ void CompareCurves::fit() {
     }
     // Both differences have their zero at one height.
     if (axis->axisRect() == lower_) {
-      const double most = std::max(std::abs(range.lower), std::abs(range.upper));
-      const bool rounding = any && axis == normBy_->valueAxis() && most < kRounding * largestNorm_;
-      range = rounding ? QCPRange(-largestNorm_, largestNorm_) : QCPRange(-most, most);
-      scale(*axis, any, !rounding && most > 0);
+      // No difference, or none but of rounding, is shown on the scale of what was compared.
+      const bool norm = axis == normBy_->valueAxis();
+      const double whole = norm ? largestNorm_ : largestLoss_;
+      double most = std::max(std::abs(range.lower), std::abs(range.upper));
+      if (most == 0 || (norm && most < kRounding * whole)) most = whole > 0 ? whole : 1;
+      range = QCPRange(-most, most);
+      scale(*axis, any);
     }
     if (!any) range = QCPRange(axis->scaleType() == QCPAxis::stLogarithmic ? 0.1 : -1, 1);
     // A constant has no range of its own: its axis shows a tenth around it.

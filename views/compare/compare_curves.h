@@ -23,12 +23,12 @@ class CompareCurves : public QCustomPlot {
 
  private:
   void colour();
-  static void scale(QCPAxis& axis, bool any, bool differ);
+  static void scale(QCPAxis& axis, bool any);
   QString tip(double at);
   void placeTexts();  // broken into lines where the panel is narrow
 
   RunComparisonPtr comparison_;
-  double largestNorm_ = 0;  // of run A where both have one
+  double largestNorm_ = 0, largestLoss_ = 0;  // of run A where both have one
   QCPAxisRect *upper_, *lower_;
   QCPGraph *lossA_, *lossB_, *lossBy_, *normBy_;
   QCPItemStraightLine *cursor_, *first_;

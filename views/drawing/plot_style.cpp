@@ -12,9 +12,36 @@
 namespace stepscope {
 namespace {
 
-// Numbers as the tables write them: one count of decimals for the whole axis, and a minus sign instead of a hyphen.
+constexpr int kLeastNumbers = 3;  // fewer show no scale
+
+int multiplesIn(const QCPRange& range, double step) {
+  return static_cast<int>(std::floor(range.upper / step) - std::ceil(range.lower / step)) + 1;
+}
+
+// The largest round number below `step`.
+double nextSmaller(double step) {
+  const double power = std::pow(10.0, std::floor(std::log10(step) + 1e-9));
+  for (const double factor : {8.0, 6.0, 5.0, 4.0, 3.0, 2.5, 2.0, 1.5, 1.0})
+    if (factor * power < step * (1 - 1e-9)) return factor * power;
+  return 0.8 * power;
+}
+
+QString withMinus(QString number) {
+  if (number.startsWith('-')) number[0] = QChar(0x2212);
+  return number;
+}
+
+// Numbers as the tables write them: one count of decimals for the whole axis, and a minus sign instead of a hyphen. At least
+// three, but on an axis that has room for one (fitTicks).
 class NumberTicker : public QCPAxisTicker {
  protected:
+  double getTickStep(const QCPRange& range) override {
+    double step = QCPAxisTicker::getTickStep(range);
+    for (int tries = 0; tries < 20 && tickCount() > 1 && multiplesIn(range, step) < kLeastNumbers; ++tries)
+      step = nextSmaller(step);
+    return step;
+  }
+
   QVector<QString> createLabelVector(const QVector<double>& ticks, const QLocale& locale, QChar format,
                                      int precision) override {
     constexpr int kMostDecimals = 6;
@@ -33,11 +60,43 @@ class NumberTicker : public QCPAxisTicker {
       QString text = decimals > kMostDecimals ? locale.toString(tick, format.toLatin1(), precision)
                                               : QString::number(tick, 'f', decimals);
       if (decimals <= kMostDecimals && std::abs(tick) < 0.5 * step) text = QStringLiteral("0");
-      if (text.startsWith('-')) text[0] = QChar(0x2212);
-      labels << text;
+      labels << withMinus(text);
     }
     return labels;
   }
+};
+
+// Powers of ten where three of them are in sight, else 1, 2 and 5 of each, else as on a linear axis.
+class LogarithmicTicker : public NumberTicker {
+ protected:
+  QVector<double> createTickVector(double tickStep, const QCPRange& range) override {
+    if (!(range.lower > 0)) return NumberTicker::createTickVector(tickStep, range);
+    const int first = static_cast<int>(std::floor(std::log10(range.lower))),
+              last = static_cast<int>(std::ceil(std::log10(range.upper)));
+    const auto of = [&](std::initializer_list<double> factors, int every) {
+      QVector<double> ticks;
+      for (int power = first; power <= last; ++power)
+        for (const double factor : factors)
+          if (const double tick = factor * std::pow(10.0, power); power % every == 0 && range.contains(tick)) ticks << tick;
+      return ticks;
+    };
+    fewDecades_ = false;
+    for (int every = 1 + (last - first) / std::max(kLeastNumbers, tickCount() + 1); every > 0; --every)
+      if (const QVector<double> tens = of({1}, every); tens.size() >= kLeastNumbers) return tens;
+    if (const QVector<double> ticks = of({1, 2, 5}, 1); ticks.size() >= kLeastNumbers) return ticks;
+    fewDecades_ = true;
+    return NumberTicker::createTickVector(tickStep, range);
+  }
+  QVector<QString> createLabelVector(const QVector<double>& ticks, const QLocale& locale, QChar format,
+                                     int precision) override {
+    if (fewDecades_) return NumberTicker::createLabelVector(ticks, locale, format, precision);
+    QVector<QString> labels;
+    for (const double tick : ticks) labels << withMinus(locale.toString(tick, 'g', 6));
+    return labels;
+  }
+
+ private:
+  bool fewDecades_ = true;
 };
 
 // Steps and counts: whole, and none below 0.
@@ -115,6 +174,8 @@ void dressAxes(QCustomPlot& plot) {
 
 void countNumbers(QCPAxis& axis) { axis.setTicker(QSharedPointer<NumberTicker>::create()); }
 
+void countLogarithmic(QCPAxis& axis) { axis.setTicker(QSharedPointer<LogarithmicTicker>::create()); }
+
 void countWhole(QCPAxis& axis) {
   const auto whole = QSharedPointer<WholeTicker>::create();
   whole->setTickStep(1);
@@ -165,7 +226,8 @@ void fitTicks(QCustomPlot& plot) {
   QObject::connect(&plot, &QCustomPlot::afterReplot, &plot, [&plot] {
     bool changed = false;
     for (auto* rect : plot.axisRects()) {
-      const int count = std::clamp(4 * rect->height() / (7 * QFontMetrics(smallFont()).height()), 2, 5);
+      const int line = QFontMetrics(smallFont()).height();
+      const int count = rect->height() < kLeastNumbers * line ? 1 : std::clamp(4 * rect->height() / (7 * line), 2, 5);
       const auto fit = [&changed](QCPAxis* axis, int wanted) {
         if (!axis || axis->ticker()->tickCount() == wanted) return;
         axis->ticker()->setTickCount(wanted);

@@ -12,9 +12,12 @@ namespace stepscope {
 // Colours, fonts and number format of every axis of the plot; again after a change of theme.
 void dressAxes(QCustomPlot& plot);
 
-// An axis of numbers: as many decimals for all as the one with the most needs. dressAxes gives it to every axis that has no
-// other.
+// An axis of numbers: at least three of them, as many decimals for all as the one with the most needs. dressAxes gives it to
+// every axis that has no other.
 void countNumbers(QCPAxis& axis);
+
+// An axis whose scale is logarithmic: at least three numbers too, powers of ten where so many are in sight.
+void countLogarithmic(QCPAxis& axis);
 
 // An axis of steps or counts, which are whole and never negative.
 void countWhole(QCPAxis& axis);
@@ -26,8 +29,8 @@ void dressLegend(QCPLegend& legend);
 // out anew.
 void keepLegendClear(QCPAxisRect& rect, QCPLegend& legend);
 
-// Upright axes get two to five numbers, by their height, and those of steps as many as stand apart, now and whenever the
-// plot was laid out anew.
+// Upright axes get three to five numbers, by their height (fewer where three lines have no room), and those of steps as many
+// as stand apart, now and whenever the plot was laid out anew.
 void fitTicks(QCustomPlot& plot);
 
 }  // namespace stepscope

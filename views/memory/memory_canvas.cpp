@@ -27,6 +27,11 @@ void MemoryCanvas::setModel(std::shared_ptr<const MemoryModel> model) {
   update();
 }
 
+double MemoryCanvas::narrowest() const {
+  constexpr double kFew = 8;
+  return model_ ? std::clamp<double>(model_->instructions(), 1, kFew) : kFew;
+}
+
 void MemoryCanvas::fitAll() {
   low_ = 0;
   high_ = unitsTop();

@@ -34,7 +34,7 @@ class MemoryCanvas : public AxisCanvas {
  protected:
   QRectF plot() const override;
   void hover(QPointF pixel, bool inside) override;
-  double narrowest() const override { return 8; }
+  double narrowest() const override;  // a plan of few instructions whole
   bool scroll(double pixels) override;
   QString tipAt(QPointF pixel) const override;
   void paintEvent(QPaintEvent*) override;

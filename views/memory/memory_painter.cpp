@@ -110,7 +110,7 @@ void MemoryPainter::paintInstructions(QPainter& p, const Tokens& t) {
   marks.emplace_back(0, QStringLiteral("0"));
   marks.emplace_back(std::max(1, model_.instructions()), format::count(count));
   for (const double tick : decimalTicks(scale_.viewBegin, scale_.viewEnd, std::max(2, static_cast<int>(area.width() / 90))))
-    marks.emplace_back(tick, format::count(std::llround(tick)));
+    if (tick == std::round(tick)) marks.emplace_back(tick, format::count(std::llround(tick)));  // there are no halves
   std::vector<std::pair<double, double>> taken;
   for (std::size_t i = 0; i < marks.size(); ++i) {
     const auto& [at, words] = marks[i];

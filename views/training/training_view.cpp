@@ -125,7 +125,7 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     QCPAxis* axis = loss_->valueAxis();
     axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
     if (on)
-      axis->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
+      countLogarithmic(*axis);
     else
       countNumbers(*axis);
     refill();
