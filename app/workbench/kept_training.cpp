@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QDir>
+#include <QEventLoop>
 #include <QFile>
 #include <QFileInfo>
 #include <QTimer>
@@ -154,18 +155,54 @@ SessionPlace KeptTraining::present() const {
 }
 
 bool KeptTraining::keep() {
+  if (closing_ && std::exchange(staying_, false)) return true;  // it is being kept: it closes then
   if (std::exchange(closing_, true) || !wanted()) return false;
   if (session_.running()) parts_.recording.endsAs(storage::RunStatus::kCancelled);
   if (session_.working()) session_.pause();
   parts_.notice.showStop(
       QStringLiteral("Keeping the state of this training (%1), so that it can go on from here. The window closes then.")
           .arg(format::bytes(store_.plan() ? store_.plan()->plan().persistent_bytes() : 0)),
-      QStringLiteral("Close without"), [this] { emit kept(); });
+      QStringLiteral("Close without"), [this] { end(); });
   goOn();
   return true;
 }
 
+void KeptTraining::keepAndStay(int ms) {
+  if (closing_) return;
+  QEventLoop loop;
+  connect(this, &KeptTraining::ended, &loop, &QEventLoop::quit);
+  QTimer::singleShot(ms, &loop, &QEventLoop::quit);
+  if (keep()) {
+    staying_ = true;
+    parts_.notice.showStop(
+        QStringLiteral("The desktop session is about to end: keeping the state of this training, so that it can go on from "
+                       "here."),
+        {}, {});
+    loop.exec();
+    if (!staying_) return;  // it was closed meanwhile
+    parts_.notice.clearStop();
+    parts_.notice.showStop(
+        QStringLiteral("The desktop session is about to end: this training was paused, and its state kept. It goes on from "
+                       "here, or after the next start."),
+        {}, {});
+  }
+  leaveOff();
+}
+
+void KeptTraining::leaveOff() {
+  closing_ = saving_ = staying_ = false;
+  place_.reset();
+}
+
+void KeptTraining::end() {
+  if (!closing_) saving_ = false;  // too late
+  if (closing_ && !staying_) emit kept();
+  emit ended();
+}
+
 void KeptTraining::goOn() {
+  // After a log-out that was called off.
+  if (!closing_ && session_.running()) parts_.recording.endsAs(storage::RunStatus::kFinished);
   if (!closing_ || saving_) return;
   QTimer::singleShot(0, this, [this] {
     if (!closing_ || saving_) return;
@@ -192,7 +229,7 @@ void KeptTraining::save() {
 void KeptTraining::saved(bool good) {
   saving_ = true;
   const QString part = file_ + QStringLiteral(".part"), state = file_ + QStringLiteral(".safetensors");
-  if (good) {
+  if (good && place_) {
     QFile::remove(state);
     QFile file(file_ + QStringLiteral(".place.json"));
     if (QFile::rename(part, state) && file.open(QIODevice::WriteOnly | QIODevice::Truncate)) file.write(jsonOf(*place_));
@@ -201,7 +238,7 @@ void KeptTraining::saved(bool good) {
   } else if (!file_.isEmpty()) {
     QFile::remove(part);
   }
-  emit kept();
+  end();
 }
 
 }  // namespace stepscope

@@ -28,12 +28,16 @@ class KeptTraining : public QObject {
   // The window is asked to close. True: what is trained is kept first, and kept() follows; asked again, it is not waited
   // for.
   bool keep();
-  bool closing() const { return closing_; }  // it was asked
+  bool closing() const { return closing_ && !staying_; }  // it was asked
+  // The same, but the window stays, with a training that is paused: the end of a desktop session can be called off. Returns
+  // when it is kept, or cannot be, or after `ms`; the loop turns meanwhile.
+  void keepAndStay(int ms);
   // Of this run of a project, or of its newest kept one (run 0).
   static std::optional<SessionPlace> find(const QString& project, qint64 run, QString* problem = nullptr);
 
  signals:
-  void kept();  // or cannot be
+  void kept();   // or cannot be; the window closes
+  void ended();  // likewise, also where it stays
 
  private:
   bool wanted() const;
@@ -51,7 +55,9 @@ class KeptTraining : public QObject {
   ModelOpening& opening_;
   RecordingWiring& wiring_;
   ReturnPath& path_;
-  bool closing_ = false, saving_ = false;
+  void leaveOff();
+  void end();
+  bool closing_ = false, saving_ = false, staying_ = false;
   QString file_;                       // that is written
   std::optional<SessionPlace> place_;  // that is kept with it; known before a step that is begun is left
   std::optional<SessionPlace> offered_;

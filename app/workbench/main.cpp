@@ -120,7 +120,8 @@ int run(int argc, char** argv) {
     QObject::connect(&app, &QCoreApplication::aboutToQuit, endSoon);
   }
   QObject::connect(&ends, &EndSignals::asked, &window, [&window] { endKeeping(window); });
-  QObject::connect(&app, &QGuiApplication::commitDataRequest, &window, &MainWindow::leave);
+  QObject::connect(&app, &QGuiApplication::commitDataRequest, &window,
+                   [&window] { window.leaveKeeping(kKeepSeconds * 1000); });
   const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 ||
                         arguments.configuration.settings_size() > 0;
   std::unique_ptr<Script> script;

@@ -67,6 +67,11 @@ class MainWindow : public QMainWindow {
   QStringList layoutNames() const { return layouts_.names(); }
   // What closing keeps and forgets. The window may go on after it: the end of a desktop session can be called off.
   void leave();
+  // Likewise, and what is trained is kept, in at most `ms`.
+  void leaveKeeping(int ms) {
+    leave();
+    kept_.keepAndStay(ms);
+  }
   void closeAtOnce();  // without keeping what is trained
   // Closes as by the close button. True: what is trained is kept first, and closed() follows.
   bool closeKeeping();

@@ -263,6 +263,36 @@ class KeptTrainingTest : public QObject {
     QCOMPARE(run.steps, place->step);
   }
 
+  // The end of the desktop session: the same is kept before the session manager hears that it may go on, and the window
+  // stays for an end that is called off.
+  void aLogOutKeepsTheTrainingAndCanBeCalledOff() {
+    const QString path = project("log-out");
+    WindowDriver w;
+    w->setProjectPath(path);
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w->leaveKeeping(30'000);  // nothing was trained
+    QVERIFY(!KeptTraining::find(path, 0) && w->isVisible() && !w->notice().isVisible());
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() > 20; }));
+    w->leaveKeeping(30'000);
+    auto place = KeptTraining::find(path, 0);
+    QVERIFY2(place, qPrintable(w->notice().text()));
+    const std::int64_t step = w->store().position().step();
+    QVERIFY(step > 20);
+    QCOMPARE(place->step, step);
+    QVERIFY(w->isVisible() && w->session().built() && !w->session().running());
+    QVERIFY2(w->notice().isStop() && w->notice().text().contains(QStringLiteral("its state kept")),
+             qPrintable(w->notice().text()));
+    // Called off: it goes on, and the next end keeps what there is by then.
+    w.loop().act([&] { w->session().train(3); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().position().step(), step + 3);
+    QVERIFY(close(w));
+    place = KeptTraining::find(path, 0);
+    QVERIFY(place);
+    QCOMPARE(place->step, step + 3);
+  }
+
   // Nothing was trained: nothing is kept, and the window is gone at once.
   void whatWasNotTrainedIsNotKept() {
     const QString path = project("untouched");
