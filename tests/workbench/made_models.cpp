@@ -22,4 +22,16 @@ std::string scaledModel(const std::string& width) {
 
 std::string scriptModel() { return linearModel(); }
 
+std::string externalModel(const std::string& location) {
+  onnx::ModelProto model;
+  model.ParseFromString(linearModel());
+  onnx::TensorProto& weight = *model.mutable_graph()->mutable_initializer(0);
+  weight.clear_float_data();
+  weight.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto* entry = weight.add_external_data();
+  entry->set_key("location");
+  entry->set_value(location);
+  return model.SerializeAsString();
+}
+
 }  // namespace stepscope::testing

@@ -12,4 +12,7 @@ std::string scaledModel(const std::string& width);
 // The bytes of the model that tests/app/api/attach_script.cpp trains.
 std::string scriptModel();
 
+// The same model, but its parameter of 64 bytes lies in this file beside it.
+std::string externalModel(const std::string& location);
+
 }  // namespace stepscope::testing

@@ -14,8 +14,10 @@
 
 #include "app/workbench/places.h"
 #include "app/workbench/project_reader.h"
+#include "app/workbench/session/source_marks.h"
 #include "app/workbench/session_mark.h"
 #include "tests/support/qt_classes.h"
+#include "tests/workbench/made_models.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/file_name.h"
 #include "views/common/tokens.h"
@@ -68,6 +70,39 @@ class FilesTest : public QObject {
     w.loop().act([&] { w->session().restart(); });
     QVERIFY(w.loop().wait([&] { return told(model) == 1 && !w->session().busy(); }));
     QCOMPARE(told(data), 1);
+  }
+
+  // Weights beside the model, and the files of a folder of data, are files of the run too.
+  void otherFilesOfARunAreWatchedToo() {
+    QTemporaryDir folder;
+    const QString model = folder.filePath(QStringLiteral("model.onnx")), weights = folder.filePath(QStringLiteral("w.bin")),
+                  data = folder.filePath(QStringLiteral("data"));
+    const auto write = [](const QString& path, const QByteArray& bytes) {
+      QFile file(path);
+      return file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size();
+    };
+    const std::string bytes = testing::externalModel("w.bin");
+    QVERIFY(write(model, QByteArray::fromStdString(bytes)) && write(weights, QByteArray(64, '\0')));
+    QVERIFY(QDir().mkpath(data) && write(data + QStringLiteral("/notes.txt"), "x"));
+    SourceMarks marks;
+    marks.take({data, folder.filePath(QStringLiteral("none"))});
+    QVERIFY(marks.takeChanges().isEmpty());
+    QVERIFY(write(data + QStringLiteral("/notes.txt"), "longer"));
+    QCOMPARE(marks.takeChanges().size(), 1);
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt({{}, model, {}}), w);
+    QCOMPARE(w->store().model()->external_files_size(), 1);
+    for (int i = 0; i < 2; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(write(weights, QByteArray(64, '\0') + QByteArray(64, '\1')));
+    w.loop().act([&] { w->session().client().kill(); });
+    QVERIFY(w.loop().wait([&] { return !w->session().client().alive(); }));
+    w.loop().act([&] { w->session().restart(); });
+    const auto told = [&] {
+      return std::ranges::any_of(w->store().alerts(), [&](const snapshot::Alert& alert) {
+        return alert.code() == "file_changed" && QString::fromStdString(alert.message()).contains(weights);
+      });
+    };
+    QVERIFY(w.loop().wait([&] { return told() && !w->session().busy(); }));
   }
 
   // What is open stays open.

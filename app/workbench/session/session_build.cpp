@@ -104,6 +104,8 @@ void SessionModel::wasBuilt() {
     tellChangedFiles();
   } else {
     QStringList files{path_};
+    if (store_.model())
+      for (const std::string& file : store_.model()->external_files()) files << QString::fromStdString(file);
     for (const auto& setting : configuration_.settings())
       if (!setting.value().empty()) files << QString::fromStdString(setting.value());
     files_.take(files);

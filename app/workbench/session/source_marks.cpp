@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/session/source_marks.h"
 
+#include <QDirIterator>
 #include <QFileInfo>
 
 #include "views/common/format.h"
 
 namespace stepscope {
+namespace {
+constexpr int kMostOfAFolder = 1'000;  // files
+}  // namespace
 
 SourceMarks::Mark SourceMarks::markOf(const QString& path) {
   const QFileInfo file(path);
@@ -14,8 +18,12 @@ SourceMarks::Mark SourceMarks::markOf(const QString& path) {
 
 void SourceMarks::take(const QStringList& paths) {
   marks_.clear();
-  for (const QString& path : paths)
+  for (const QString& path : paths) {
     if (QFileInfo(path).isFile()) marks_.push_back(markOf(path));
+    if (!QFileInfo(path).isDir()) continue;
+    QDirIterator files(path, QDir::Files);
+    for (int n = 0; n < kMostOfAFolder && files.hasNext(); ++n) marks_.push_back(markOf(files.next()));
+  }
 }
 
 QStringList SourceMarks::takeChanges() {

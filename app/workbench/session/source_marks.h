@@ -10,7 +10,8 @@ namespace stepscope {
 
 class SourceMarks {
  public:
-  // Marks files as they are now. What is no file of this machine is not looked at.
+  // Marks files as they are now, and those that a folder has (a step's input_*.pb, say). What is neither on this machine is
+  // not looked at.
   void take(const QStringList& paths);
 
   // A sentence for each that was written or removed since, with both sizes and times. It is marked anew: each change is
