@@ -14,6 +14,7 @@ namespace stepscope {
 namespace {
 
 const QString kModelKey = QStringLiteral("view_model");
+const QString kBreaksKey = QStringLiteral("view_model_breaks");
 // Views whose state names parts of a model.
 const QStringList kOfAModel = {QStringLiteral("graph"),   QStringLiteral("instructions"), QStringLiteral("model"),
                                QStringLiteral("buffers"), QStringLiteral("options"),      QStringLiteral("value_history")};
@@ -21,13 +22,17 @@ const QStringList kOfAModel = {QStringLiteral("graph"),   QStringLiteral("instru
 // Views whose state is more than a filter.
 const QStringList kLasting = {QStringLiteral("graph"),  QStringLiteral("sql"),    QStringLiteral("log"),
                               QStringLiteral("source"), QStringLiteral("ledger"), QStringLiteral("compare")};
+const QString kNan = QStringLiteral("nan"), kInf = QStringLiteral("inf"), kNothing = QStringLiteral("off");
 const QString kFilter = QStringLiteral("filter");  // beside others, in an object
 
 }  // namespace
 
 ModelMemory::ModelMemory(const WindowParts& parts, ToolbarFacts& breaks, WindowSettings& settings)
     : parts_(parts), breaks_(breaks), settings_(settings) {
-  if (settings_.remember()) model_ = stored_ = settings_.read().text(kModelKey);
+  if (settings_.remember()) {
+    model_ = stored_ = settings_.read().text(kModelKey);
+    restoreBreaks();
+  }
   connect(&parts_.session, &ModelSession::modelInspected, this, [this] { changeTo(parts_.session.modelPath()); });
 }
 
@@ -43,7 +48,23 @@ QString ModelMemory::lasting(const QString& view, const QString& state) {
   return QString::fromUtf8(QJsonDocument(object).toJson(QJsonDocument::Compact));
 }
 
-void ModelMemory::remember() { settings_.set(kModelKey, stored_ = model_); }
+void ModelMemory::remember() {
+  settings_.set(kModelKey, stored_ = model_);
+  QStringList breaks;
+  if (breaksOn(snapshot::Breakpoint::kNan)) breaks << kNan;
+  if (breaksOn(snapshot::Breakpoint::kNewInf)) breaks << kInf;
+  settings_.set(kBreaksKey, breaks.isEmpty() ? kNothing : breaks.join(','));
+}
+
+void ModelMemory::restoreBreaks() {
+  const SettingsReader settings = settings_.read();
+  const QString text = settings.text(kBreaksKey);
+  if (text.isEmpty()) return;
+  QStringList breaks = text == kNothing ? QStringList() : text.split(',');
+  const bool nan = breaks.removeAll(kNan) > 0, inf = breaks.removeAll(kInf) > 0;
+  if (!breaks.isEmpty()) return settings.refuse(kBreaksKey, text, QStringLiteral("nan, inf, nan,inf or off"));
+  if (!nan || !inf) breaks_.setBreakOn(nan, inf);
+}
 
 bool ModelMemory::breaksOn(int condition) const {
   const auto& all = parts_.store.breakpoints();

@@ -33,6 +33,7 @@ class ModelMemory : public QObject {
   };
 
   void changeTo(const QString& model);
+  void restoreBreaks();
   bool breaksOn(int condition) const;
 
   WindowParts parts_;

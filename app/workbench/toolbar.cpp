@@ -156,6 +156,7 @@ void Toolbar::setAlerts(int notes, int warnings, int errors) {
   alertsGiveWay_ = n == 0;
   alerts_->setToolTip(QStringLiteral("%1, %2, %3; click selects the next")
                           .arg(counted(errors, "error"), counted(warnings, "warning"), counted(notes, "note")));
+  if (n + notes > 0 && alerts_->isHidden()) giveWay();  // showing it lays the window out at once, and would widen it
   alerts_->setVisible(n + notes > 0);
   alerts_->updateGeometry();
   fitTexts();
@@ -198,6 +199,13 @@ int Toolbar::wantedWidth() const {
     if (!item->isEmpty() || item->spacerItem()) width += item->sizeHint().width() + layout()->spacing();
   }
   return width + layout()->contentsMargins().left() + layout()->contentsMargins().right();
+}
+
+void Toolbar::giveWay() {
+  run_->setMinimumWidth(0);
+  for (QToolButton* b : texts_) b->setToolButtonStyle(Qt::ToolButtonIconOnly);
+  for (LabelButton* b : {options_, device_, layout_, breakOn_, export_}) b->setCompact(true);
+  layout()->invalidate();
 }
 
 void Toolbar::fitTexts() {

@@ -41,6 +41,7 @@ class Toolbar : public QWidget {
   QToolButton* button(const QString& id);
   void addSeparator();
   void fitTexts();
+  void giveWay();  // as narrow as it can be
   void showRunning();
   void endRunning();
   int wantedWidth() const;

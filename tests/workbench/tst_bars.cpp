@@ -211,6 +211,23 @@ class BarsTest : public QObject {
     QVERIFY(w.settled());
     QCOMPARE(w->size(), QSize(1024, 700));
   }
+
+  // However much room the words of the toolbar left.
+  void anAlertNeverWidensTheWindow() {
+    WindowDriver w({1280, 800});
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::ERROR);
+    for (int width = 1040; width <= 1480; width += 20) {
+      w.loop().act([&] { w->store().clearAlerts(); });
+      w.loop().act([&] { w->resize(width, 800); });
+      QVERIFY(w.settled());
+      QCOMPARE(w->width(), width);
+      w.loop().act([&] { w->store().addAlert(alert); });
+      QVERIFY(w.settled());
+      QCOMPARE(w->width(), width);
+    }
+  }
 };
 
 SS_QT_CLASS(QApplication, BarsTest)

@@ -132,6 +132,11 @@ class FirstNanTest : public QObject {
     QCOMPARE(w->store().steps().size(), std::size_t{400});
     QCOMPARE(w->selection().selection().instruction, alert.instruction());
     QVERIFY(w.shownTensor() && w.shownTensor()->statistics().nan() > 0);
+    w.view(QStringLiteral("tensors"));
+    const auto* table =
+        w->board().find(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+    QVERIFY2(w.loop().wait([&] { return table->currentIndex().data().toString() == QStringLiteral("NaN"); }, 5'000),
+             "the table opens at the first NaN, as where a run stops");
     w.picture(QStringLiteral("nan-shown"));
     QVERIFY_LOOP(w);
   }

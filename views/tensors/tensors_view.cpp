@@ -29,10 +29,14 @@ QString draggedArray(const QMimeData& data) {
   return path.endsWith(QStringLiteral(".npy"), Qt::CaseInsensitive) ? path : QString();
 }
 
-// Whether the run stands where it does because of a number that is not finite.
-bool stoppedAtNumber(const SnapshotStore& store) {
+// Whether the session stands where it does because of a number that is not finite: stopped by it, or led to it by an alert.
+bool standsAtNumber(const SnapshotStore& store) {
   const auto& p = store.position();
-  if (!p.in_step() || p.breakpoint() == 0) return false;
+  if (!p.in_step()) return false;
+  if (p.breakpoint() == 0)
+    return std::any_of(store.alerts().begin(), store.alerts().end(), [&p](const snapshot::Alert& alert) {
+      return alert.step() == p.step() && alert.instruction() >= 0 && alert.instruction() == p.instruction() - 1;
+    });
   return std::any_of(store.breakpoints().begin(), store.breakpoints().end(), [&p](const snapshot::Breakpoint& b) {
     const bool ofCount =
         b.predicate().find(" nan ") != std::string::npos || b.predicate().find(" inf ") != std::string::npos;
@@ -250,7 +254,7 @@ void TensorsView::refresh() {
 void TensorsView::openAtNotFinite() {
   const TensorPtr tensor = store().tensor(value_);
   const auto& p = store().position();
-  if (!stoppedAtNumber(store()) || !tensor || tensor->step() != p.step() || tensor->first_not_finite_size() == 0) return;
+  if (!standsAtNumber(store()) || !tensor || tensor->step() != p.step() || tensor->first_not_finite_size() == 0) return;
   const OpenedAt place{p.step(), p.instruction(), value_};
   if (openedAt_ == place) return;
   openedAt_ = place;
