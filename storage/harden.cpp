@@ -15,7 +15,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr const char* kRecoverHint = "; hint: 'stepscope recover PROJECT -o NEW' saves what can be read";
 
-int pastDeadline(void* deadline) { return Clock::now() > *static_cast<const Clock::time_point*>(deadline) ? 1 : 0; }
+struct Until {
+  Clock::time_point deadline;
+  const std::atomic<bool>* stop = nullptr;
+};
+
+int isOver(void* data) {
+  const auto* until = static_cast<const Until*>(data);
+  return Clock::now() > until->deadline || (until->stop && until->stop->load(std::memory_order_relaxed)) ? 1 : 0;
+}
+
+int isSet(void* stop) { return static_cast<const std::atomic<bool>*>(stop)->load(std::memory_order_relaxed) ? 1 : 0; }
 
 tl::unexpected<Error> named(Error error, const std::string& path) {
   if (error.code == ErrorCode::kForeign)
@@ -75,14 +85,18 @@ Result<int> checkIdentity(const Connection& connection, const std::string& path)
   return static_cast<int>(*version);
 }
 
-Result<bool> quickCheck(const Connection& connection, const std::string& path) {
+void stopWhen(const Connection& connection, const std::atomic<bool>& stop) {
+  sqlite3_progress_handler(connection.handle(), 1000, isSet, const_cast<std::atomic<bool>*>(&stop));
+}
+
+Result<bool> quickCheck(const Connection& connection, const std::string& path, const std::atomic<bool>* stop) {
   countWholeCheck();
   auto pages = connection.integer("PRAGMA page_count");
   auto pageSize = connection.integer("PRAGMA page_size");
   if (!pages) return named(pages.error(), path);
   const double gigabytes = static_cast<double>(*pages) * static_cast<double>(pageSize.value_or(4096)) / (1 << 30);
-  auto deadline = Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(2000 + 4000 * gigabytes));
-  sqlite3_progress_handler(connection.handle(), 10000, pastDeadline, &deadline);
+  Until until{Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(2000 + 4000 * gigabytes)), stop};
+  sqlite3_progress_handler(connection.handle(), 10000, isOver, &until);
   std::string found;
   Status outcome;
   {

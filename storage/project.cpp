@@ -27,6 +27,7 @@ struct Project::State {
   bool damaged = false;
   ino_t inode = 0;
   dev_t device = 0;
+  const std::atomic<bool>* stop = nullptr;
   WriterLock lock;  // released after the connection is closed
   Connection connection;
 };
@@ -202,8 +203,9 @@ Result<Project> Project::openForWriting(const fs::path& path) {
   return project;
 }
 
-Result<Project> Project::openReadOnly(const fs::path& path) {
+Result<Project> Project::openReadOnly(const fs::path& path, const std::atomic<bool>* stop) {
   auto state = std::make_unique<State>();
+  state->stop = stop;
   SS_STORE_ASSIGN(state->path, resolve(path));
   SS_STORE_TRY(mayBeProject(state->path));
   std::error_code error;
@@ -219,9 +221,11 @@ Result<Project> Project::openReadOnly(const fs::path& path) {
                             state->path));
   const bool known = version && CheckedFiles::contains(state->path);
   auto checked = known     ? Result<bool>(true)
-                 : version ? quickCheck(state->connection, state->path)
+                 : version ? quickCheck(state->connection, state->path, stop)
                            : tl::make_unexpected(version.error());
   if (checked && *checked) CheckedFiles::add(state->path);
+  if (stop && stop->load())
+    return fail(ErrorCode::kCancelled, fmt::format("project '{}': reading was cancelled", state->path));
   if (!checked) {
     if (checked.error().code != ErrorCode::kCorrupt) return tl::make_unexpected(checked.error());
     const auto left = readWhatIsLeft(state->path, state->connection);
@@ -239,8 +243,11 @@ Result<Project> Project::openReadOnly(const fs::path& path) {
   if (newer) state->warnings.push_back("made by a newer version of Stepscope; shown as far as this one understands it");
   if (state->schemaVersion >= kSchemaVersion) SS_STORE_TRY(checkSchema(state->connection, state->path, newer));
   SS_STORE_TRY(makeJudgedSteps(state->connection, state->schemaVersion, true));
+  if (stop) stopWhen(state->connection, *stop);
   return Project(std::move(state));
 }
+
+bool Project::stopped() const { return state_->stop && state_->stop->load(); }
 
 Status Project::close() {
   if (!state_) return {};

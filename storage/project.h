@@ -10,6 +10,7 @@
 // Errors      kNotFound, kExists, kLocked, kForeign (no database, or not ours), kNewer, kCorrupt, kIo.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,7 +28,9 @@ class Project {
   static Result<Project> create(const std::filesystem::path& path);
   // Opens an existing project for writing and migrates it, or creates it. Runs whose writer died become "interrupted".
   static Result<Project> openForWriting(const std::filesystem::path& path);
-  static Result<Project> openReadOnly(const std::filesystem::path& path);
+  // What is read ends with kCancelled once `stop` is set, from any thread; who puts a result together of several queries
+  // asks stopped() before it is used. It outlives the project. runSql() has a flag of its own.
+  static Result<Project> openReadOnly(const std::filesystem::path& path, const std::atomic<bool>* stop = nullptr);
 
   Project(Project&& other) noexcept;
   Project& operator=(Project&& other) noexcept;
@@ -44,6 +47,7 @@ class Project {
   const std::vector<std::string>& warnings() const;  // "made by a newer version", "damaged", "network folder" …
   // What can be read of the file is in memory; warnings() begins with why, then names what is not there.
   bool damaged() const;
+  bool stopped() const;
 
   // For the other files of storage.
   Connection& connection() const;

@@ -121,6 +121,7 @@ class Recorder::Impl {
     const std::lock_guard lock(mutex_);
     result.lostSteps = queue.lostSteps() + deletedSteps_;
     result.health = health_;
+    result.cause = failure_.code;
     result.message = health_ == RecorderState::Health::kRecording ? std::string() : failure_.message;
     result.committedSteps = committedSteps_;
     result.committedStep = committedStep_;

@@ -48,7 +48,8 @@ struct RecorderSettings {
 struct RecorderState {
   enum class Health { kRecording, kPaused, kStopped };  // kPaused: the disk is full, or another process holds the file
   Health health = Health::kRecording;
-  std::string message;       // why it is paused or stopped
+  ErrorCode cause = ErrorCode::kIo;  // why it is paused or stopped, and in words
+  std::string message;
   std::int64_t waiting = 0;  // events in the queue
   std::size_t waitingBytes = 0;
   std::int64_t committedSteps = 0;  // step rows that are on disk

@@ -38,6 +38,8 @@ const std::vector<ActionEntry>& Actions::table() {
       {"run_back", "Run", "Run back", "Shift+F5", "runback",
        "Run backwards to the previous breakpoint or the start of the step"},
       {"stop", "Run", "Pause", "Ctrl+Pause", "stop", "Stop what is running; the step stays where it is"},
+      {"cancel_reads", "Run", "Cancel reading the project", "", "",
+       "Comparison, list of runs, report: what is read of the project file now ends, and what was there before stays"},
       {"step_back", "Run", "Step back", "Shift+F10", "back", "Undo one instruction"},
       {"step", "Run", "Step", "F10", "step", "Run one instruction"},
       {"step_phase", "Run", "Phase", "F7", "phase", "Run to the start of the next phase (forward, backward, optimizer)"},

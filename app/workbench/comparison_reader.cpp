@@ -96,11 +96,11 @@ storage::Result<storage::Standing> standingOf(const storage::Project& project, s
 }
 
 storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request,
-                                               std::optional<std::int64_t> liveBefore) {
-  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+                                               std::optional<std::int64_t> liveBefore, const std::atomic<bool>* stop) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString(), stop));
   std::optional<storage::Project> other;
   if (!request.otherProject.isEmpty()) {
-    SS_STORE_ASSIGN(other, storage::Project::openReadOnly(request.otherProject.toStdString()));
+    SS_STORE_ASSIGN(other, storage::Project::openReadOnly(request.otherProject.toStdString(), stop));
   }
   const storage::Project& projectB = other ? *other : project;
   SS_STORE_ASSIGN(const storage::Standing live, standingOf(project, liveBefore));

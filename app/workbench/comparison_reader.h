@@ -3,6 +3,7 @@
 // read-only and treated as hostile.
 #pragma once
 
+#include <atomic>
 #include <optional>
 
 #include "storage/error.h"
@@ -22,8 +23,10 @@ struct ReadComparison {
   QString notes;      // what keeps their numbers apart, a line each; empty: nothing
   bool alike = true;  // their times of instructions may be set against each other
 };
+// `stop`: as Project::openReadOnly() takes it.
 storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request,
-                                               std::optional<std::int64_t> liveBefore = {});
+                                               std::optional<std::int64_t> liveBefore = {},
+                                               const std::atomic<bool>* stop = nullptr);
 
 // Of the newest run of the project, which is recorded now, only steps below `liveBefore` stand.
 storage::Result<storage::Standing> standingOf(const storage::Project& project, std::optional<std::int64_t> liveBefore);

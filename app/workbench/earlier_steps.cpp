@@ -21,13 +21,14 @@ bool hasTimes(const SnapshotStore& store, std::int64_t step) {
 
 }  // namespace
 
-EarlierSteps::EarlierSteps(SnapshotStore& store, ProjectThreads& threads) : store_(store), threads_(threads) {
+EarlierSteps::EarlierSteps(SnapshotStore& store, ProjectThreads& threads, CancellableReads& reads)
+    : store_(store), threads_(threads), reads_(reads) {
   connect(&store_, &SnapshotStore::stepsTakenBack, this, &EarlierSteps::read);
   connect(&store_, &SnapshotStore::modelChanged, this, &EarlierSteps::forget);
 }
 
 void EarlierSteps::forget() {
-  ++*asked_;
+  reads_.drop(std::exchange(asked_, nullptr));
   store_.setReadingSteps(false);
 }
 
@@ -41,15 +42,16 @@ void EarlierSteps::read() {
     if (!hasTimes(store_, stand[i])) wanted.push_back({stand[i], losses[i]});
   if (wanted.empty()) return;
   store_.setReadingSteps(true);
+  asked_ = reads_.begin(ProjectReads::What::kStep, {}, [this] { store_.setReadingSteps(false); });
   threads_.read(
-      [this, wanted, number = asked_->load(), newest = asked_](const QString& path) {
+      [this, wanted, stop = asked_](const QString& path) {
         std::vector<StepPtr> found;
         std::map<std::int64_t, PlanOfStep> plans;
-        if (number == *newest && !path.isEmpty())
-          if (const auto project = storage::Project::openReadOnly(path.toStdString()))
+        if (!*stop && !path.isEmpty())
+          if (const auto project = storage::Project::openReadOnly(path.toStdString(), stop.get()))
             found = readStepRecords(*project, wanted, plans);
-        threads_.back([this, number, found = std::move(found), plans = std::move(plans)] {
-          if (number != *asked_) return;
+        threads_.back([this, stop, found = std::move(found), plans = std::move(plans)] {
+          if (!reads_.end(stop)) return;
           StepPlans::of(store_).restore(plans);
           store_.setReadingSteps(false);
           store_.restoreSteps(found);

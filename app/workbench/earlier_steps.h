@@ -6,9 +6,8 @@
 #pragma once
 
 #include <QObject>
-#include <atomic>
-#include <memory>
 
+#include "app/workbench/cancellable_reads.h"
 #include "app/workbench/project_threads.h"
 #include "views/common/snapshot_store.h"
 
@@ -18,7 +17,7 @@ class EarlierSteps : public QObject {
   Q_OBJECT
 
  public:
-  EarlierSteps(SnapshotStore& store, ProjectThreads& threads);
+  EarlierSteps(SnapshotStore& store, ProjectThreads& threads, CancellableReads& reads);
 
  private:
   void read();
@@ -26,8 +25,8 @@ class EarlierSteps : public QObject {
 
   SnapshotStore& store_;
   ProjectThreads& threads_;
-  std::shared_ptr<std::atomic<int>> asked_ =
-      std::make_shared<std::atomic<int>>(0);  // so far; answers to older ones drop out
+  CancellableReads& reads_;
+  CancellableReads::Stop asked_;  // last; answers to older ones drop out
 };
 
 }  // namespace stepscope

@@ -277,10 +277,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) { emit wishes_.openPath(event->mimeData()->urls().first().toLocalFile()); }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {
-  if (event->key() == Qt::Key_Escape && session_.working()) {
-    session_.pause();
-    return;
-  }
+  if (event->key() == Qt::Key_Escape && run_.stop()) return;
   if (event->key() == Qt::Key_Escape && notice_->isProblem()) {
     notice_->clear();
     return;

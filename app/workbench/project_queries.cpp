@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/project_queries.h"
 
+#include <QFile>
 #include <QTimer>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -47,18 +51,40 @@ std::vector<SqlTable> tablesOfProjects() {
 // Steps are written at most 250 ms late (DESIGN.md, 6).
 constexpr int kWrittenAfterMs = 600;
 
+QString printed(const storage::Project& project, std::int64_t run, const QString& path, const std::atomic<bool>& stop) {
+  const auto data = storage::readReportData(project, run);
+  if (!data) return format::visible(data.error().message);
+  const QString part = path + QStringLiteral(".part");  // it takes its place whole, or not at all
+  QString why = stop ? QString() : print::printReport(storage::runDocument(*data), part);
+  if (why.isEmpty() && !stop && std::rename(QFile::encodeName(part).constData(), QFile::encodeName(path).constData()) != 0)
+    why = QStringLiteral("%1; expected a place that can be written").arg(QString::fromLocal8Bit(std::strerror(errno)));
+  QFile::remove(part);
+  return why;
+}
+
+// Why it is not written; empty: it is, or `stop` was set.
+QString writeReport(const QString& projectPath, std::int64_t run, const QString& path, const std::atomic<bool>& stop) {
+  const QString failure = QStringLiteral("report '%1': %2").arg(format::visible(path));
+  if (projectPath.isEmpty())
+    return failure.arg(QStringLiteral("no run is recorded yet; expected a built model or an open project"));
+  const auto project = storage::Project::openReadOnly(projectPath.toStdString(), &stop);
+  if (!project) return failure.arg(format::visible(project.error().message));
+  if (path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive)) {
+    const QString why = printed(*project, run, path, stop);
+    return why.isEmpty() ? QString() : failure.arg(why);
+  }
+  const auto status = storage::writeReport(*project, run, path.toStdString());
+  return status ? QString() : format::visible(status.error().message);  // it names the report, or the project
+}
+
 QString modelOf(const SnapshotStore& store) {
   return store.model() ? QString::fromStdString(store.model()->path()) : QString();
 }
 
 }  // namespace
 
-ProjectQueries::ProjectQueries(SnapshotStore& store, ProjectThreads& threads)
-    : store_(store),
-      threads_(threads),
-      cancelSql_(std::make_shared<std::atomic<bool>>(false)),
-      comparisons_(std::make_shared<std::atomic<int>>(0)),
-      stepsAsked_(std::make_shared<std::atomic<int>>(0)) {
+ProjectQueries::ProjectQueries(SnapshotStore& store, ProjectThreads& threads, CancellableReads& reads)
+    : store_(store), threads_(threads), reads_(reads), cancelSql_(std::make_shared<std::atomic<bool>>(false)) {
   store_.project().setTables(tablesOfProjects());
   connect(&store_, &SnapshotStore::planChanged, this, &ProjectQueries::planIsAnother);
   connect(&store_, &SnapshotStore::stepsChanged, this, &ProjectQueries::stepsMore);
@@ -87,29 +113,49 @@ std::optional<std::int64_t> ProjectQueries::liveBefore() const {
 
 void ProjectQueries::compare(const CompareRequest& request) {
   store_.project().setCompareRequest(request);
+  reads_.drop(std::exchange(comparison_, nullptr));
   if (!request.complete()) return;
-  const int number = ++*comparisons_;
-  threads_.read([this, request, number, newest = comparisons_, live = liveBefore()](const QString& path) {
-    if (number != *newest) return;
-    auto found = readComparison(path, request, live);
+  comparison_ = reads_.begin(ProjectReads::What::kComparison,
+                             QStringLiteral("Reading run %1 and run %2 of the comparison").arg(request.a).arg(request.b),
+                             [this] { comparisonCancelled(); });
+  threads_.read([this, request, stop = comparison_, live = liveBefore()](const QString& path) {
+    if (*stop) return;
+    auto found = readComparison(path, request, live, stop.get());
     QString error = found ? QString() : format::visible(found.error().message);
     const QString notes = found ? found->notes : QString();
     const bool alike = !found || found->alike;
     RunComparisonPtr result = found ? std::make_shared<const RunComparison>(std::move(found->comparison)) : nullptr;
-    threads_.back([this, number, request, error, notes, alike, result] {
-      if (number != *comparisons_) return;
+    threads_.back([this, stop, request, error, notes, alike, result] {
+      if (!reads_.end(stop)) return;
       RunTimes::of(store_.project()).setNotes(request, notes, alike);
       store_.project().setRunComparison(result, error);
     });
   });
 }
 
+// What was there before stays, with its pair.
+void ProjectQueries::comparisonCancelled() {
+  const RunComparisonPtr before = store_.project().runComparison();
+  if (before) store_.project().setCompareRequest(before->request);
+  store_.project().setRunComparison(
+      before, before ? QString() : QStringLiteral("Reading them was cancelled; choose run A or B again."));
+  if (before) emit told(QStringLiteral("The comparison was cancelled; the one before is shown"));
+}
+
 void ProjectQueries::listOtherRuns(const QString& path) {
-  threads_.read([this, path](const QString&) {
+  const QString name = format::visible(path.section('/', -1));
+  const auto stop =
+      reads_.begin(ProjectReads::What::kProject, QStringLiteral("Reading the runs of %1").arg(name),
+                   [this, name] { emit told(QStringLiteral("Reading the runs of %1 was cancelled").arg(name)); });
+  threads_.read([this, path, stop](const QString&) {
     std::map<std::int64_t, RunStepTimes> times;
-    auto runs = readRuns(path, &times);
-    if (!runs) return threads_.back([this, text = runs.error().message] { emit failed(format::visible(text)); });
-    threads_.back([this, path, runs = std::move(*runs), times = std::move(times)] {
+    auto runs = readRuns(path, &times, {}, stop.get());
+    if (!runs)
+      return threads_.back([this, stop, text = runs.error().message] {
+        if (reads_.end(stop)) emit failed(format::visible(text));
+      });
+    threads_.back([this, path, stop, runs = std::move(*runs), times = std::move(times)] {
+      if (!reads_.end(stop)) return;
       RunTimes::of(store_.project()).setOther(path, times);
       store_.project().setOtherRuns(path, runs);
     });
@@ -125,12 +171,14 @@ void ProjectQueries::refreshStartupHistory() {
 }
 
 void ProjectQueries::refreshRuns() {
-  threads_.read([this, live = liveBefore()](const QString& path) {
-    if (path.isEmpty()) return;
+  const auto stop = reads_.begin(ProjectReads::What::kRuns, {});
+  threads_.read([this, stop, live = liveBefore()](const QString& path) {
     std::map<std::int64_t, RunStepTimes> times;
-    auto runs = readRuns(path, &times, live);
-    if (!runs) return;
-    threads_.back([this, runs = std::move(*runs), times = std::move(times)] {
+    auto runs = path.isEmpty() ? storage::Result<std::vector<RunEntry>>(tl::make_unexpected(storage::Error{}))
+                               : readRuns(path, &times, live, stop.get());
+    threads_.back([this, stop, found = runs.has_value(), runs = std::move(runs).value_or(std::vector<RunEntry>()),
+                   times = std::move(times)] {
+      if (!reads_.end(stop) || !found) return;
       RunTimes::of(store_.project()).set(times);
       store_.project().setRuns(runs);
     });
@@ -139,20 +187,23 @@ void ProjectQueries::refreshRuns() {
 
 void ProjectQueries::showStep(std::int64_t step) {
   if (!ChosenStep::of(store_).choose(step)) return;
-  const int number = ++*stepsAsked_;
-  threads_.read([this, step, number, newest = stepsAsked_, run = run_](const QString& path) {
-    if (number != *newest) return;  // another one is wanted by now
+  reads_.drop(step_);
+  step_ = reads_.begin(ProjectReads::What::kStep, QStringLiteral("Reading step %1 of the project").arg(step), [this, step] {
+    ChosenStep::of(store_).set(step, nullptr, QStringLiteral("reading it was cancelled"));
+  });
+  threads_.read([this, step, stop = step_, run = run_](const QString& path) {
+    if (*stop) return;  // another one is wanted by now
     PlanOfStep under;
     StepRanksPtr ranks;
     const auto read = [&]() -> storage::Result<StepPtr> {
       if (path.isEmpty()) return storage::fail(storage::ErrorCode::kNotFound, "nothing is recorded");
-      SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+      SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString(), stop.get()));
       return readStepRecord(project, run, step, under, ranks);
     };
     const auto found = read();
     const QString problem = found ? QString() : QString::fromStdString(found.error().message);
-    threads_.back([this, step, number, record = found.value_or(nullptr), under, ranks, problem] {
-      if (number != *stepsAsked_) return;
+    threads_.back([this, step, stop, record = found.value_or(nullptr), under, ranks, problem] {
+      if (!reads_.end(stop)) return;
       StepPlans::of(store_).setChosen(step, under);
       RankTimes::of(store_.project()).setChosen(ranks);
       ChosenStep::of(store_).set(step, record, problem);
@@ -230,23 +281,16 @@ void ProjectQueries::stepsMore() {
 }
 
 void ProjectQueries::report(const QString& path) {
-  threads_.read([this, path, run = run_](const QString& projectPath) {
-    const auto tell = [this](const QString& text) { threads_.back([this, text] { emit failed(text); }); };
-    const auto fail = [path, &tell](const std::string& why) {
-      tell(QStringLiteral("report '%1': %2").arg(format::visible(path), format::visible(why)));
-    };
-    if (projectPath.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
-    auto project = storage::Project::openReadOnly(projectPath.toStdString());
-    if (!project) return fail(project.error().message);
-    if (path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive)) {
-      const auto data = storage::readReportData(*project, run);
-      if (!data) return fail(data.error().message);
-      if (const QString why = print::printReport(storage::runDocument(*data), path); !why.isEmpty())
-        return fail(why.toStdString());
-    } else if (const auto status = storage::writeReport(*project, run, path.toStdString()); !status) {
-      return tell(format::visible(status.error().message));  // it names the report, or the project
-    }
-    threads_.back([this, path] { emit reported(path); });
+  const QString name = format::visible(path.section('/', -1));
+  const auto stop = reads_.begin(ProjectReads::What::kReport, QStringLiteral("Writing %1").arg(name), [this, name] {
+    emit told(QStringLiteral("%1 was cancelled; nothing is written").arg(name));
+  });
+  threads_.read([this, path, stop, run = run_](const QString& project) {
+    const QString problem = writeReport(project, run, path, *stop);
+    threads_.back([this, path, stop, problem] {
+      if (!reads_.end(stop)) return;
+      problem.isEmpty() ? emit reported(path) : emit failed(problem);
+    });
   });
 }
 

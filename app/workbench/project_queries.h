@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "app/workbench/cancellable_reads.h"
 #include "app/workbench/project_threads.h"
 #include "views/common/snapshot_store.h"
 
@@ -17,7 +18,7 @@ class ProjectQueries : public QObject {
   Q_OBJECT
 
  public:
-  ProjectQueries(SnapshotStore& store, ProjectThreads& threads);
+  ProjectQueries(SnapshotStore& store, ProjectThreads& threads, CancellableReads& reads);
   ~ProjectQueries() override { cancelSql(); }
 
   void setRun(std::int64_t run) { run_ = run; }  // that is shown; 0: the newest
@@ -45,22 +46,24 @@ class ProjectQueries : public QObject {
   void failed(const QString& text);
   void reported(const QString& path);
   void imported(const QString& text);
+  void told(const QString& text);  // what was cancelled
 
  private:
+  void comparisonCancelled();
   void planIsAnother();
   void stepsMore();
   std::optional<std::int64_t> liveBefore() const;  // number of the step after those of the live run that stand
 
   SnapshotStore& store_;
   ProjectThreads& threads_;
+  CancellableReads& reads_;
   std::int64_t run_ = 0;
   QString trace_;  // that was imported, of the model tracedModel_; empty: none
   QString tracedModel_;
   bool again_ = false;  // it is joined again with the first step after lastBefore_
   StepPtr lastBefore_;
   std::shared_ptr<std::atomic<bool>> cancelSql_;
-  std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
-  std::shared_ptr<std::atomic<int>> stepsAsked_;   // likewise
+  CancellableReads::Stop comparison_, step_;  // the newest of each
 };
 
 }  // namespace stepscope

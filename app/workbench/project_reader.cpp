@@ -97,15 +97,23 @@ void showValues(const ProjectContents& contents, SnapshotStore& store) {
   }
 }
 
+// Parts that cannot be read stay empty, which is no answer where it was because reading was stopped.
+storage::Status whole(const storage::Project& project) {
+  if (!project.stopped()) return {};
+  return storage::fail(storage::ErrorCode::kCancelled, "project '" + project.path() + "': reading was cancelled");
+}
+
 }  // namespace
 
 storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times,
-                                                std::optional<std::int64_t> liveBefore) {
-  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+                                                std::optional<std::int64_t> liveBefore, const std::atomic<bool>* stop) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString(), stop));
   SS_STORE_ASSIGN(const storage::Standing live, standingOf(project, liveBefore));
   SS_STORE_ASSIGN(const auto rows, storage::listRuns(project, live));
   if (times) *times = timesOfRuns(project);
-  return entries(project, rows);
+  auto found = entries(project, rows);
+  SS_STORE_TRY(whole(project));
+  return found;
 }
 
 storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage) {
@@ -117,8 +125,8 @@ storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, 
   return GraphSnapshot::make(std::move(graph));
 }
 
-storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run) {
-  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run, const std::atomic<bool>* stop) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString(), stop));
   ProjectContents out;
   for (const std::string& warning : project.warnings()) out.warnings << format::visible(warning);
   out.damaged = project.damaged();
@@ -204,6 +212,7 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   out.ranks = ranksOf(project, run);
   readSteps(project, run, {out.plan, out.graph}, out.series, out.steps, out.plans, out.rankSteps);
   if (auto watched = storage::readWatchedStatistics(project, run, kMostWatched)) out.watched = std::move(*watched);
+  SS_STORE_TRY(whole(project));
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <QString>
 #include <QStringList>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <vector>
@@ -43,12 +44,14 @@ struct ProjectContents {
   bool damaged = false;                        // the first of them says how, the others what could not be read
 };
 
-// Run 0 is the newest. Parts that the run does not have stay empty.
-storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run);
+// Run 0 is the newest. Parts that the run does not have stay empty. `stop`, here and below: as Project::openReadOnly() takes
+// it; where it was set meanwhile the answer is kCancelled.
+storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run, const std::atomic<bool>* stop = nullptr);
 storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage);
 // `liveBefore`: as standingOf() takes it.
 storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times = nullptr,
-                                                std::optional<std::int64_t> liveBefore = {});
+                                                std::optional<std::int64_t> liveBefore = {},
+                                                const std::atomic<bool>* stop = nullptr);
 
 // Puts it into the store, read-only. GUI thread.
 void show(const ProjectContents& contents, SnapshotStore& store);

@@ -14,9 +14,15 @@
 namespace stepscope {
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
-    : QObject(parent), store_(store), queries_(store, threads_), earlier_(store, threads_) {
-  connect(&threads_, &ProjectThreads::outOfMemory, this,
-          [this] { emit failed(QStringLiteral("The system gave no more memory; expected enough for the project")); });
+    : QObject(parent),
+      store_(store),
+      reads_(store.project()),
+      queries_(store, threads_, reads_),
+      earlier_(store, threads_, reads_) {
+  connect(&threads_, &ProjectThreads::outOfMemory, this, [this] {
+    reads_.cancel();  // the one among them has no answer
+    emit failed(QStringLiteral("The system gave no more memory; expected enough for the project"));
+  });
   connect(&queries_, &ProjectQueries::failed, this, &Recording::failed);
   connect(&queries_, &ProjectQueries::reported, this, &Recording::reported);
   connect(&timer_, &QTimer::timeout, this, &Recording::tellState);
@@ -25,6 +31,7 @@ Recording::Recording(SnapshotStore& store, QObject* parent)
 
 Recording::~Recording() {
   queries_.cancelSql();
+  reads_.cancel();
   threads_.post([status = endsAs_](Core& core) {
     missStages(core);
     if (core.recorder) core.recorder->endRun(status);
@@ -50,6 +57,7 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
         store_.project().setStartupHistory({});  // would tell of other builds than the one shown
         emit failed(QStringLiteral("Nothing is recorded: %1").arg(why));
         emit stateChanged(QStringLiteral("not recording"), QStringLiteral("error"), why);
+        emit troubled({});
       });
       return;
     }
@@ -163,45 +171,51 @@ void Recording::end(storage::RunStatus status) {
     core.recorder.reset();
   });
   emit stateChanged({}, {}, {});
+  emit troubled({});
 }
 
 void Recording::open(const QString& path, std::int64_t run) {
-  threads_.read([this, path, run, show = ++shows_](const QString&) {
+  const auto stop =
+      reads_.begin(ProjectReads::What::kProject, QStringLiteral("Reading %1").arg(format::visible(path.section('/', -1))));
+  threads_.read([this, path, run, stop, show = ++shows_](const QString&) {
     QString readable = path;
-    auto facts = readProject(path, run);
-    if (!facts) {
+    auto facts = readProject(path, run, stop.get());
+    if (!facts && !*stop) {
       // SQLite makes a file beside a project whose writer was killed, which a folder that cannot be written refuses.
       if (!copies_) copies_ = std::make_unique<ScratchFolder>();
       if (const QString copy = copyWithRest(path, copies_->path()); !copy.isEmpty()) {
-        if (auto again = readProject(copy, run)) {
+        if (auto again = readProject(copy, run, stop.get())) {
           facts = std::move(again);
           readable = copy;
         }
       }
     }
     if (!facts) {
-      threads_.back([this, text = facts.error().message] { emit failed(format::visible(text)); });
+      threads_.back([this, stop, text = facts.error().message] {
+        if (reads_.end(stop)) emit failed(format::visible(text));
+      });
       return;
     }
     const QString why = facts->damaged ? QStringLiteral("The file is damaged: what is shown is a copy of what can be read")
                                        : whyNotWritable(path);
-    threads_.back([this, path, readable, run, show, why, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
-      if (show != shows_) return;  // something else was opened since
-      emit opening();
-      end(storage::RunStatus::kFinished);
-      queries_.setRun(run);
-      threads_.post([readable](Core& c) { c.path = readable; });
-      // Not in the turn that emptied the views.
-      threads_.back([this, path, show, why, facts] {
-        if (show != shows_) return;
-        queries_.setProject(path);
-        store_.project().setWhyNotWritable(why);
-        stepscope::show(*facts, store_);
-        emit opened(path);
-        if (facts->damaged) emit damaged(facts->warnings);
-        queries_.refreshStartupHistory();
-      });
-    });
+    threads_.back(
+        [this, path, readable, run, stop, show, why, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
+          if (!reads_.end(stop) || show != shows_) return;  // something else was opened since
+          emit opening();
+          end(storage::RunStatus::kFinished);
+          queries_.setRun(run);
+          threads_.post([readable](Core& c) { c.path = readable; });
+          // Not in the turn that emptied the views.
+          threads_.back([this, path, show, why, facts] {
+            if (show != shows_) return;
+            queries_.setProject(path);
+            store_.project().setWhyNotWritable(why);
+            stepscope::show(*facts, store_);
+            emit opened(path);
+            if (facts->damaged) emit damaged(facts->warnings);
+            queries_.refreshStartupHistory();
+          });
+        });
   });
 }
 
@@ -236,29 +250,6 @@ void Recording::deleteRun(qint64 run) {
       else
         queries_.refreshRuns();
       emit deleted(run);
-    });
-  });
-}
-
-void Recording::tellState() {
-  if (!recording_) return;
-  threads_.post([this](Core& core) {
-    if (!core.recorder) return;
-    const storage::RecorderState state = core.recorder->state();
-    threads_.back([this, state, path = core.path] {
-      if (!recording_) return;
-      const QString tip = QStringLiteral("%1\n%2 steps on disk, %3 waiting, %4 records lost")
-                              .arg(format::visible(path), format::count(state.committedSteps), format::count(state.waiting),
-                                   format::count(state.lost));
-      using Health = storage::RecorderState::Health;
-      if (state.health == Health::kRecording) {
-        emit stateChanged(state.lost > 0 ? QStringLiteral("recording, records lost") : QStringLiteral("recording"),
-                          state.lost > 0 ? QStringLiteral("warn") : QStringLiteral("ok"), tip);
-      } else {
-        emit stateChanged(
-            state.health == Health::kPaused ? QStringLiteral("recording paused") : QStringLiteral("recording stopped"),
-            QStringLiteral("error"), format::visible(state.message) + '\n' + tip);
-      }
     });
   });
 }

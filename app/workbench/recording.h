@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "app/workbench/cancellable_reads.h"
 #include "app/workbench/earlier_steps.h"
 #include "app/workbench/project_queries.h"
 #include "app/workbench/project_threads.h"
@@ -62,12 +63,16 @@ class Recording : public QObject {
   // deleted() or failed() follows; in place of a shown one the newest is shown.
   void deleteRun(qint64 run);
   ProjectQueries& queries() { return queries_; }
+  CancellableReads& reads() { return reads_; }
   // Everything handed over is done.
   bool idle() const { return threads_.idle(); }
   bool recording() const { return recording_; }  // a run is begun and not ended
 
  signals:
   void stateChanged(const QString& text, const QString& role, const QString& tip);
+  // Of the run that is recorded: it cannot be at present, what that costs and what one can do; told anew as it changes, and
+  // empty once it is recorded again, or is no more.
+  void troubled(const QString& text);
   void failed(const QString& text);
   void reported(const QString& path);
   void deleted(qint64 run);
@@ -81,10 +86,12 @@ class Recording : public QObject {
   using Core = ProjectThreads::Core;
 
   void tellState();
+  void showState(const storage::RecorderState& state, const QString& path);
   static void missStages(Core& core);
 
   SnapshotStore& store_;
   ProjectThreads threads_;
+  CancellableReads reads_;
   ProjectQueries queries_;
   EarlierSteps earlier_;
   std::unique_ptr<ScratchFolder> copies_;  // of projects that cannot be read where they lie; of the reading thread

@@ -27,6 +27,7 @@ RunCommands::RunCommands(const WindowParts& parts) : parts_(parts), session_(par
   connect(&parts_.store, &SnapshotStore::workerChanged, this, &RunCommands::update);
   connect(&parts_.store.findings().recomputeStudy(), &Study::changed, this, &RunCommands::update);
   connect(&parts_.store.project(), &ProjectFacts::runsChanged, this, &RunCommands::update);
+  connect(&ProjectReads::of(parts_.store.project()), &ProjectReads::changed, this, &RunCommands::update);
 }
 
 void RunCommands::connectSteps() {
@@ -40,7 +41,10 @@ void RunCommands::connectSteps() {
       session_.run(false);
   });
   on("run_back", [this] { session_.run(true); });
-  on("stop", [this] { session_.pause(); });
+  on("stop", [this] {
+    if (!stop()) session_.pause();
+  });
+  on("cancel_reads", [this] { parts_.recording.reads().cancel(); });
   // Every press of a key is a move; a key that is held moves as often as the worker can follow.
   const auto move = [this, on](const char* id, auto&& make) {
     on(id, [this, make] {
@@ -64,6 +68,17 @@ void RunCommands::connectSteps() {
     if (const int selected = parts_.selection.selection().instruction; selected >= 0) session_.toggleBreakpoint(selected);
   });
   on("breakpoint_add", [this] { parts_.board.show(QStringLiteral("breakpoints")); });
+}
+
+bool RunCommands::stop() {
+  const bool working = session_.working();
+  if (working)
+    session_.pause();
+  else if (ProjectReads::of(parts_.store.project()).anyShown())
+    parts_.recording.reads().cancel();
+  else
+    return false;
+  return true;
 }
 
 // A shortcut does not say whether its key was pressed or is held; the event before it does.
@@ -146,7 +161,9 @@ void RunCommands::update() {
   for (const char* id : {"train", "compare_bits", "save_state", "new_run"}) enable(id, free);
   enable("run_back", free && p.in_step());  // at the begin of a step it says what goes further back
   enable("run", model);
-  enable("stop", moving || parts_.store.findings().recomputeStudy().running());
+  const bool reads = ProjectReads::of(parts_.store.project()).anyShown();
+  enable("stop", moving || reads || parts_.store.findings().recomputeStudy().running());
+  enable("cancel_reads", reads);
   enable("run_here", free && selected);
   enable("abandon", free && p.in_step());
   enable("rewind", free && p.step() > 0);

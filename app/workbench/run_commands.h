@@ -16,6 +16,8 @@ class RunCommands : public QObject {
 
   // Offers what can be done now.
   void update();
+  // What runs, or else what is read of the project. False: nothing does.
+  bool stop();
 
  signals:
   void beginningAgain();  // a run from step 0, whose set-up is known

@@ -8,6 +8,7 @@
 #include "app/workbench/change_history.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
+#include "app/workbench/recording.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "engine/snapshot/build_phases.h"
@@ -202,6 +203,9 @@ void SessionNotices::tellLongWork() {
     const int place = build.place();
     parts_.notice.showProgress(client.activity(build.text()), std::max(0, place - 1), place > 0 ? kBuildPhases.size() : 0,
                                QStringLiteral("Cancel"), [this] { session_.pause(); });
+  } else if (const QString reads = parts_.recording.reads().longText(); !reads.isEmpty()) {
+    parts_.notice.showProgress(reads + QStringLiteral(" …"), 0, 0, QStringLiteral("Cancel"),
+                               [this] { parts_.recording.reads().cancel(); });
   } else {
     parts_.notice.clearProgress();
   }

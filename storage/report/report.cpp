@@ -76,6 +76,7 @@ Status writeWhole(const std::string& text, const std::filesystem::path& path) {
 Status writeReport(const Project& project, std::int64_t run, const std::filesystem::path& path) {
   SS_STORE_TRY(checkPlace(path));
   SS_STORE_ASSIGN(const std::string text, contents(project, run, path.string()));
+  if (project.stopped()) return fail(ErrorCode::kCancelled, fmt::format("report '{}': cancelled", path.string()));
   return writeWhole(text, path);
 }
 

@@ -4,12 +4,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 
 #include "storage/checked_files.h"
+#include "storage/comparison.h"
 #include "storage/queries.h"
 #include "storage/recorder.h"
+#include "storage/report/report.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -108,6 +111,32 @@ TEST(Project, FollowsASymbolicLinkGivenByTheUser) {
 
 // The list of runs is read every moment while one is recorded: a file that this process has checked is not read to its end
 // again.
+// Whoever reads is heard of within a query, and what was put together by then is no answer.
+TEST(Project, ReadingEndsWhenNobodyWantsTheAnswer) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.stepscope";
+  testing::recordSample(path, {.blocks = 2, .steps = 20});
+  std::atomic<bool> stop = true;
+  EXPECT_EQ(Project::openReadOnly(path, &stop).error().code, ErrorCode::kCancelled);
+  stop = false;
+  const auto project = Project::openReadOnly(path, &stop);
+  ASSERT_TRUE(project);
+  EXPECT_FALSE(project->stopped());
+  EXPECT_TRUE(compareRuns(*project, 1, 1));
+  stop = true;
+  EXPECT_TRUE(project->stopped());
+  EXPECT_EQ(compareRuns(*project, 1, 1).error().code, ErrorCode::kCancelled);
+  for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json"}) {
+    const auto written = writeReport(*project, 1, folder / name);
+    EXPECT_EQ(written.error().code, ErrorCode::kCancelled) << name;
+    EXPECT_FALSE(std::filesystem::exists(folder / name)) << name;
+  }
+  stop = false;
+  EXPECT_TRUE(writeReport(*project, 1, folder / "r.html"));
+  const auto unasked = Project::openReadOnly(path);
+  EXPECT_TRUE(unasked && !unasked->stopped());
+}
+
 TEST(Project, IsCheckedOnceWhileItStaysTheSame) {
   const TemporaryFolder folder;
   const auto path = folder / "p.stepscope";

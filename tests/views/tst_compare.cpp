@@ -3,6 +3,7 @@
 #include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QLabel>
+#include <QPushButton>
 #include <QTabBar>
 #include <QTableView>
 #include <QTest>
@@ -10,7 +11,9 @@
 
 #include "tests/support/qt_classes.h"
 #include "tests/views/two_runs.h"
+#include "views/common/project_reads.h"
 #include "views/common/tokens.h"
+#include "views/compare/compare_curves.h"
 #include "views/compare/compare_rows.h"
 #include "views/compare/compare_view.h"
 #include "views/compare/settings_page.h"
@@ -188,6 +191,87 @@ class CompareTest : public QObject {
     facts.setCompareRequest({2, 1, 1e-5, 1e-8, {}});
     facts.setRunComparison(nullptr, QStringLiteral("run '2': not in this project"));
     QVERIFY(empty->isVisible() && empty->text().contains(QStringLiteral("run '2'")));
+  }
+
+  // What is there is dimmed and says of what it is, once the reading takes longer than a moment; it can be cancelled.
+  void whatIsReadAgainIsDimmed() {
+    Desk desk;
+    CompareView view(desk.context);
+    RunsView runs(desk.context);
+    for (View* each : std::initializer_list<View*>{&view, &runs}) {
+      each->resize(900, 500);
+      each->show();
+      if (each->headerWidget()) each->headerWidget()->show();
+    }
+    auto& facts = desk.store.project();
+    ProjectReads& reads = ProjectReads::of(facts);
+    facts.setRuns({entry(1, 3), entry(2, 3), entry(3, 3)});
+    facts.setCompareRequest({1, 2, 1e-5, 1e-8, {}});
+    RunComparison before = madeComparison();
+    before.request = facts.compareRequest();
+    facts.setRunComparison(std::make_shared<const RunComparison>(before), {});
+    const auto veil = [](View& of) { return of.findChild<QWidget*>(QStringLiteral("reading_veil")); };
+    const auto* cancel = view.findChild<QPushButton*>(QStringLiteral("compare_cancel"));
+    const auto* cancelRuns = runs.findChild<QPushButton*>(QStringLiteral("runs_cancel"));
+    QVERIFY(!veil(view)->isVisible() && !veil(runs)->isVisible() && cancel->isHidden() && cancelRuns->isHidden());
+    facts.setCompareRequest({2, 3, 1e-5, 1e-8, {}});
+    reads.begin(ProjectReads::What::kComparison);
+    QVERIFY2(!veil(view)->isVisible(), "what takes a moment does not flicker");
+    QTRY_VERIFY(veil(view)->isVisible());
+    QCOMPARE(veil(view)->accessibleName(), QStringLiteral("Reading run 2 and run 3 … below are run 1 and run 2"));
+    QVERIFY(!cancel->isHidden() && view.headerText().contains(QStringLiteral("reading")));
+    // The darkest of a stretch of text: dimmed, nothing is as dark.
+    const auto darkest = [](QWidget& area) {
+      const QImage image = area.grab().toImage();
+      int least = 255;
+      for (int y = image.height() / 2; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) least = std::min(least, qGray(image.pixel(x, y)));
+      return least;
+    };
+    auto* both = veil(view)->parentWidget();
+    const int dimmed = darkest(*both);
+    view.resize(900, 520);  // it covers what there is by then
+    QCoreApplication::processEvents();
+    QCOMPARE(veil(view)->size(), veil(view)->parentWidget()->size());
+    QVERIFY(!veil(runs)->isVisible());
+    reads.end(ProjectReads::What::kComparison);
+    QVERIFY(!veil(view)->isVisible() && cancel->isHidden());
+    QVERIFY2(darkest(*both) < dimmed - 20, qPrintable(QString::number(dimmed)));
+    reads.begin(ProjectReads::What::kRuns);
+    QTRY_VERIFY(veil(runs)->isVisible() && !cancelRuns->isHidden());
+    QCOMPARE(runs.headerText(), QStringLiteral("reading …"));
+    reads.end(ProjectReads::What::kRuns, true);
+    QVERIFY(!veil(runs)->isVisible());
+    QCOMPARE(runs.headerText(), QStringLiteral("as of before: reading was cancelled"));
+    reads.begin(ProjectReads::What::kRuns);
+    reads.end(ProjectReads::What::kRuns);
+    QVERIFY(!runs.headerText().contains(QStringLiteral("cancelled")));
+  }
+
+  // A difference is shown on a scale of its own, no difference on that of what was compared.
+  void aDifferenceHasAScale() {
+    for (const double by : {0.0, 1e-9, 0.9, 1.1}) {
+      RunComparison c = madeComparison();
+      c.steps.clear();
+      for (int step = 0; step < 12; ++step)
+        c.steps.push_back({step, 2.3, 2.3 + by * (step % 3), 5.0, 5.0 + by * (step % 2)});
+      CompareCurves curves;
+      curves.resize(420, 360);
+      curves.setComparison(std::make_shared<const RunComparison>(c));
+      for (const bool logarithmic : {false, true}) {
+        curves.setLogarithmic(logarithmic);
+        for (int i = 0; i < 3; ++i) curves.replot();
+        for (auto* rect : curves.axisRects())
+          for (const auto side : {QCPAxis::atLeft, QCPAxis::atRight}) {
+            const QCPAxis* axis = rect->axis(side);
+            if (!axis || !axis->visible()) continue;
+            const QStringList shown = axis->tickVectorLabels().toList();
+            QVERIFY2(shown.size() >= 3 && axis->tickLabels(),
+                     qPrintable(QStringLiteral("%1 by %2: %3").arg(axis->label()).arg(by).arg(shown.join(' '))));
+            if (axis->label().contains(QStringLiteral("B − A"))) QVERIFY(shown.contains(QStringLiteral("0")));
+          }
+      }
+    }
   }
 
   void aRowOfRunsGoesIntoThePair() {

@@ -5,6 +5,7 @@
 #include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QTableView>
 #include <QTest>
 #include <cmath>
@@ -90,6 +91,79 @@ class TwoRunsTest : public QObject {
     QCOMPARE(all, (QStringList{"runs", "compare", "node"}));
     QCOMPARE(layout.front[static_cast<std::size_t>(Area::kRight)], QStringLiteral("compare"));
     QVERIFY(layout.floating.empty());
+  }
+
+  // What is read can be cancelled: what was there before stays, and a report is not written.
+  void whatIsReadCanBeCancelled() {
+    const QString project = folder_.filePath(QStringLiteral("cancelled.stepscope"));
+    WindowDriver w;
+    w->setProjectPath(project);
+    for (const char* lr : {"0.1", "0.2", "0.3"})
+      QVERIFY_DONE(train(w, {{QStringLiteral("lr"), QString::fromLatin1(lr)}}), w);
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
+    QVERIFY(compared(w, 2, 3) && w.recorded());
+    const auto& facts = w->store().project();
+    const auto ask = [&](std::int64_t a, std::int64_t b) {
+      CompareRequest request = facts.compareRequest();
+      request.a = a;
+      request.b = b;
+      w.loop().act([&] { emit w->wishes().compareRuns(request); });
+    };
+    CancellableReads& reads = w->recording().reads();
+    ask(1, 2);
+    QVERIFY(facts.comparing());
+    w.loop().act([&] { reads.cancel(); });
+    QVERIFY(!facts.comparing());
+    QVERIFY(w.recorded());
+    QCOMPARE(facts.compareRequest().a, 2);
+    QCOMPARE(facts.runComparison()->a.run.id, 2);
+    QCOMPARE(w->findChild<QLabel*>(QStringLiteral("status_note"))->toolTip(),
+             QStringLiteral("The comparison was cancelled; the one before is shown"));
+    ask(1, 2);
+    QVERIFY(compared(w, 1, 2));
+    for (const char* ending : {"html", "pdf", "json"}) {
+      const QString path = folder_.filePath(QStringLiteral("r.") + QLatin1String(ending));
+      w.loop().act([&] {
+        w->recording().queries().report(path);
+        reads.cancel();
+      });
+      QVERIFY(w.recorded());
+      QVERIFY2(!QFileInfo::exists(path) && !w->notice().isVisible(), ending);
+    }
+    // By Esc, by Pause and by the button, once it takes longer than a moment; after a second it stands above the views.
+    int cancelled = 0;
+    w.view(QStringLiteral("compare"));
+    auto* cancel = w->findChild<QPushButton*>(QStringLiteral("compare_cancel"));
+    const auto slow = [&] {
+      const auto stop =
+          reads.begin(ProjectReads::What::kComparison, QStringLiteral("Reading what takes long"), [&] { ++cancelled; });
+      return w.loop().wait([&] { return w->actions()[QStringLiteral("cancel_reads")]->isEnabled() && cancel->isVisible(); },
+                           5'000)
+                 ? stop
+                 : nullptr;
+    };
+    QVERIFY(slow());
+    w.picture(QStringLiteral("compare-reading"));
+    w.loop().act([&] { QTest::keyClick(&*w, Qt::Key_Escape); });
+    QCOMPARE(cancelled, 1);
+    QVERIFY(slow() && w.act("stop"));
+    QCOMPARE(cancelled, 2);
+    const auto stop = slow();
+    QVERIFY(stop);
+    w.loop().act([&] { cancel->click(); });
+    QVERIFY(cancelled == 3 && *stop && !w->actions()[QStringLiteral("cancel_reads")]->isEnabled());
+    QVERIFY(slow());
+    QVERIFY(w.loop().wait([&] { return w->notice().isVisible(); }, 5'000));
+    QVERIFY2(w->notice().text().startsWith(QStringLiteral("Reading what takes long")), qPrintable(w->notice().text()));
+    w.loop().act([&] { w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"))->click(); });
+    QCOMPARE(cancelled, 4);
+    // Opening a project as well: what is open stays.
+    w.loop().act([&] {
+      w->openPath(project);
+      reads.cancel();
+    });
+    QVERIFY(w.recorded() && !w->store().readOnly() && w->session().built());
+    QVERIFY_LOOP(w);
   }
 
   // The sentence of `stepscope compare`.

@@ -10,6 +10,7 @@
 #include "views/common/counted_steps.h"
 #include "views/common/findings.h"
 #include "views/common/pass_stages.h"
+#include "views/common/project_reads.h"
 #include "views/common/pytorch_times.h"
 #include "views/common/rank_times.h"
 #include "views/common/run_times.h"
@@ -33,6 +34,7 @@ const Timing kNever;
 SnapshotStore::SnapshotStore(QObject* parent)
     : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {
   new RunTimes(project_);
+  new ProjectReads(project_);
   new PyTorchTimes(project_);
   new RankTimes(project_);
   new Running(this);

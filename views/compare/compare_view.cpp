@@ -7,6 +7,8 @@
 
 #include "views/common/comparison_cells.h"
 #include "views/common/format.h"
+#include "views/common/project_reads.h"
+#include "views/common/reading_veil.h"
 #include "views/common/tokens.h"
 #include "views/compare/compare_rows.h"
 #include "views/compare/numbers_page.h"
@@ -50,6 +52,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
       controls_(new QWidget(this)),
       logarithmic_(new QToolButton),
       other_(new QPushButton(QStringLiteral("Other project…"))),
+      cancel_(new QPushButton(QStringLiteral("Cancel"))),
       a_(new QComboBox),
       b_(new QComboBox),
       letterA_(new QLabel),
@@ -64,11 +67,14 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   logarithmic_->setCheckable(true);
   logarithmic_->setText(QStringLiteral("Log"));
   line->addWidget(logarithmic_);
+  line->addWidget(cancel_);
   line->addWidget(other_);
   controls_->hide();
   logarithmic_->setToolTip(QStringLiteral("Logarithmic axis of the losses"));
   other_->setToolTip(QStringLiteral("Takes run B from another project file"));
   other_->setObjectName(QStringLiteral("compare_other"));
+  cancel_->setObjectName(QStringLiteral("compare_cancel"));
+  cancel_->setToolTip(QStringLiteral("Ends reading the two runs; what was compared before stays  (Esc)"));
 
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -101,21 +107,31 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   note_->setObjectName(QStringLiteral("compare_note"));
   note_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
   note_->hide();
-  column->addWidget(note_);
-  column->addWidget(new ToleranceBar(context));
+  auto* compared = new QWidget;  // what is said and shown of the pair
+  auto* body = new QVBoxLayout(compared);
+  body->setContentsMargins(0, 0, 0, 0);
+  body->setSpacing(0);
+  body->addWidget(note_);
+  body->addWidget(new ToleranceBar(context));
   auto* runs = new CompareRunsPage(context);
   pages_->add(runs);
   pages_->add(new CompareSettingsPage(context));
   pages_->add(new CompareNumbersPage(context));
   for (const Times table : {Times::kOperators, Times::kStepPhases, Times::kBuild, Times::kMemory})
     pages_->add(new CompareTimesPage(context, table));
-  column->addWidget(pages_, 1);
+  body->addWidget(pages_, 1);
+  column->addWidget(compared, 1);
 
   connect(swap_, &QToolButton::clicked, this, [this] {
     CompareRequest request = store().project().compareRequest();
     std::swap(request.a, request.b);
     if (request.complete()) ask(request);
   });
+  connect(cancel_, &QPushButton::clicked, this, [this] { emit wishes().command(QStringLiteral("cancel_reads")); });
+  const ProjectReads& reads = ProjectReads::of(store().project());
+  new ReadingVeil(compared, reads, ProjectReads::What::kComparison, [this] { return readingText(); });
+  connect(&reads, &ProjectReads::changed, this, &CompareView::followReading);
+  followReading();
   connect(other_, &QPushButton::clicked, this, [this] { emit wishes().openOtherProject(); });
   connect(logarithmic_, &QToolButton::toggled, runs, &CompareRunsPage::setLogarithmic);
   connect(pages_, &ComparePages::frontChanged, this, [this, runs] {
@@ -147,6 +163,21 @@ QString CompareView::emptyText() const {
   const auto& facts = store().project();
   return facts.runs().empty() || facts.runs().size() + facts.otherRuns().size() < 2 ? comparison::noneText(facts)
                                                                                     : QString();
+}
+
+QString CompareView::readingText() const {
+  const auto& facts = store().project();
+  if (!facts.runComparison()) return {};
+  const CompareRequest &wanted = facts.compareRequest(), &shown = facts.runComparison()->request;
+  const QString reading = QStringLiteral("Reading run %1 and run %2").arg(wanted.a).arg(wanted.b);
+  if (wanted.a == shown.a && wanted.b == shown.b && wanted.otherProject == shown.otherProject)
+    return reading + QStringLiteral(" again …");
+  return reading + QStringLiteral(" … below are run %1 and run %2").arg(shown.a).arg(shown.b);
+}
+
+void CompareView::followReading() {
+  cancel_->setVisible(ProjectReads::of(store().project()).shown(ProjectReads::What::kComparison));
+  emit headerChanged();
 }
 
 void CompareView::showEvent(QShowEvent* event) {

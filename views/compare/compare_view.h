@@ -41,10 +41,12 @@ class CompareView : public View {
   void pick();      // what the lists say
   void ask(const CompareRequest& request);
   void showResult();
+  void followReading();
+  QString readingText() const;  // over the comparison before; empty: there is none
 
   QWidget* controls_;
   QToolButton* logarithmic_;
-  QPushButton* other_;
+  QPushButton *other_, *cancel_;
   QComboBox *a_, *b_;
   QLabel *letterA_, *letterB_;
   QToolButton* swap_;

@@ -2,13 +2,15 @@
 #include "views/runs/runs_view.h"
 
 #include <QDateTime>
+#include <QHBoxLayout>
 #include <QLocale>
 #include <QMenu>
 #include <QMessageBox>
-#include <QPushButton>
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/project_reads.h"
+#include "views/common/reading_veil.h"
 #include "views/common/run_times.h"
 
 namespace stepscope {
@@ -45,14 +47,46 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                 "compare"),
             false, 6},
            {QStringLiteral("State"), QStringLiteral("running, finished, failed, cancelled or interrupted"), false, 7}},
-          parent) {
+          parent),
+      controls_(new QWidget(this)),
+      cancel_(new QPushButton(QStringLiteral("Cancel"))) {
+  auto* line = new QHBoxLayout(controls_);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->addWidget(cancel_);
+  controls_->hide();
+  cancel_->setObjectName(QStringLiteral("runs_cancel"));
+  cancel_->setToolTip(QStringLiteral("Ends reading the list of runs; it stays as it was before  (Esc)"));
+  connect(cancel_, &QPushButton::clicked, this, [this] { emit wishes().command(QStringLiteral("cancel_reads")); });
+  const ProjectReads& reads = ProjectReads::of(store().project());
+  new ReadingVeil(table(), reads, ProjectReads::What::kRuns, [this] {
+    return store().project().runs().empty() ? QString()
+                                            : QStringLiteral("Reading the runs again … below is the list before");
+  });
+  connect(&reads, &ProjectReads::changed, this, &RunsView::followReading);
+  followReading();
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
   connect(&RunTimes::of(store().project()), &RunTimes::changed, this, &RunsView::refillLater);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &RunsView::refillLater);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &RunsView::refillLater);
 }
 
+QString RunsView::headerText() const {
+  const ProjectReads& reads = ProjectReads::of(store().project());
+  if (reads.shown(ProjectReads::What::kRuns)) return QStringLiteral("reading …");
+  if (reads.leftOff(ProjectReads::What::kRuns)) return QStringLiteral("as of before: reading was cancelled");
+  return TablePanel::headerText();
+}
+
+void RunsView::followReading() {
+  cancel_->setVisible(ProjectReads::of(store().project()).shown(ProjectReads::What::kRuns));
+  emit headerChanged();
+  emit emptyChanged();
+}
+
 QString RunsView::emptyText() const {
+  if (store().project().runs().empty() && ProjectReads::of(store().project()).shown(ProjectReads::What::kRuns))
+    return QStringLiteral("Reading the runs of the project …");
+
   return store().project().runs().empty()
              ? QStringLiteral("No runs yet.\nEvery build starts one; a recorded project (.stepscope) brings its own.")
              : QString();

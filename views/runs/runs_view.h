@@ -2,6 +2,8 @@
 // The runs of the project: when, how many steps, how fast, how the loss went; and which two stand in Compare.
 #pragma once
 
+#include <QPushButton>
+
 #include "views/common/table_panel.h"
 
 namespace stepscope {
@@ -12,6 +14,8 @@ class RunsView : public TablePanel {
  public:
   explicit RunsView(const ViewContext& context, QWidget* parent = nullptr);
   QString emptyText() const override;
+  QString headerText() const override;
+  QWidget* headerWidget() override { return controls_; }
 
  protected:
   void refill() override;
@@ -22,6 +26,10 @@ class RunsView : public TablePanel {
   void compare(qint64 a, qint64 b);  // 0: as it is
   static qint64 recordedRun(const std::vector<RunEntry>& runs);
   void askToDelete(qint64 run);
+  void followReading();
+
+  QWidget* controls_;
+  QPushButton* cancel_;
 };
 
 }  // namespace stepscope
