@@ -3,6 +3,7 @@
 
 #include <QFileInfo>
 #include <QTimer>
+#include <algorithm>
 
 #include "app/workbench/actions.h"
 #include "app/workbench/notice_bar.h"
@@ -17,6 +18,9 @@
 #include "views/open_dialog/set_up_dialog.h"
 
 namespace stepscope {
+namespace {
+const QString kMadeUp = QStringLiteral("made_up_data");
+}  // namespace
 
 ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, RecentFiles& files, QBoxLayout& middle,
                            QWidget& pages)
@@ -31,6 +35,8 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
   connect(&parts_.wishes, &Wishes::openPath, this, &ModelOpening::open);
   connect(&parts_.wishes, &Wishes::openDialog, this, &ModelOpening::ask);
   connectPeek();
+  for (auto over : {&ModelOpening::begun, &ModelOpening::choosing})
+    connect(this, over, this, [this] { parts_.notice.clearStanding(kMadeUp); });
   connect(&session_, &ModelSession::modelInspected, this, [this] {
     // Not in the turn that took the answer: the dialog is work enough for one.
     if (!scripted_)
@@ -104,7 +110,9 @@ void ModelOpening::open(const QString& path) {
     // What is open stays; a set-up of another file is of neither.
     for (auto* dialog : parts_.window.findChildren<SetUpDialog*>())
       if (dialog->model() != store_.model()) dialog->close();
-    return parts_.notice.showProblem(place.problem, {}, {});
+    const bool gone = !QFileInfo::exists(path) && files_.lists(path);
+    return parts_.notice.showProblem(place.problem, gone ? QStringLiteral("Remove from the list") : QString(),
+                                     [this, path] { files_.forget(path); });
   }
   parts_.notice.clear();
   closeSetUp();
@@ -133,7 +141,25 @@ void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& 
   parts_.notice.clear();
   scripted_ = comesBack_ = true;
   emit begun();
+  const auto chosen = [](const snapshot::Setting& s) { return s.name() == "data" && !s.value().empty(); };
+  if (std::ranges::none_of(configuration.settings(), chosen)) tellMadeUpData();
   session_.openAndBuild(place.path, configuration);
+}
+
+void ModelOpening::tellMadeUpData() {
+  auto* once = new QObject(this);
+  for (auto over : {&ModelOpening::begun, &ModelOpening::choosing}) connect(this, over, once, &QObject::deleteLater);
+  connect(&session_, &ModelSession::builtChanged, once, [this, once] {
+    if (!session_.built()) return;
+    once->deleteLater();
+    const QString beside = store_.model() ? QString::fromStdString(store_.model()->proposed_data()) : QString();
+    QString text = QStringLiteral(
+        "No data was chosen: this model is trained on data that are made up (from the seed, in ranges that its graph "
+        "allows). Times and memory are real, losses say nothing.");
+    if (!beside.isEmpty()) text += QStringLiteral(" %1 beside the model would fit.").arg(format::fileName(beside));
+    parts_.notice.stand(kMadeUp, NoticeBar::Standing::kFact, text, QStringLiteral("Change set-up…"),
+                        [this] { parts_.actions[QStringLiteral("configure")]->trigger(); });
+  });
 }
 
 void ModelOpening::connectPeek() {

@@ -52,6 +52,7 @@ class ModelOpening : public QObject {
   void sendingWanted(const QString& path);  // of batches that the worker's machine does not have; dataSent() follows
   void askedThere();                        // for a model of another machine, where the worker is
   void begun();                             // another file is opened
+  void choosing();                          // a set-up that a person filled in is built
   void lookedAt();                          // the graph of a model that is not built is shown
   // A model was built that is to fit into `limit`.
   void fitWanted(const QString& limit);
@@ -60,6 +61,7 @@ class ModelOpening : public QObject {
   void openThere(const QString& path);
   void openDetached(std::function<void()> open);
   void connectPeek();
+  void tellMadeUpData();  // of a model that is built without that anybody was asked for data
   void offerSending(SetUpDialog& dialog);
   void buildToFit(const snapshot::Configure& configuration, const QString& limit);
   void closeSetUp();

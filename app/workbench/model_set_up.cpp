@@ -118,6 +118,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   connect(dialog, &SetUpDialog::buildWanted, this,
           [this, dialog, other, model, path](const snapshot::Configure& configuration) {
             parts_.notice.clear();
+            emit choosing();
             scripted_ = false;
             wanted_ = configuration;
             wantedFor_ = path;

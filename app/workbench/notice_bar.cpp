@@ -3,6 +3,8 @@
 
 #include <QHBoxLayout>
 #include <QPainter>
+#include <algorithm>
+#include <utility>
 
 #include "views/common/icons.h"
 #include "views/common/tokens.h"
@@ -41,10 +43,10 @@ NoticeBar::NoticeBar(QWidget* parent)
   connect(action_, &QPushButton::clicked, this, [this] {
     // Taken first: the action may show the next problem.
     const auto run = run_;
-    clear();
+    dismiss();
     if (run) run();
   });
-  connect(close_, &QPushButton::clicked, this, &NoticeBar::clear);
+  connect(close_, &QPushButton::clicked, this, &NoticeBar::dismiss);
   hide();
 }
 
@@ -64,8 +66,9 @@ void NoticeBar::showText(Kind kind, const QString& text, const QString& actionTe
   kind_ = kind;
   run_ = std::move(action);
   const Tokens& t = Tokens::current();
+  const bool fault = kind == Kind::kProblem || kind == Kind::kFault;
   icon_->setPixmap(iconPixmap(kind == Kind::kStop ? QStringLiteral("break") : QStringLiteral("warning"),
-                              kind == Kind::kStop ? t.warn : t.error, Metrics::current().icon, devicePixelRatioF()));
+                              fault ? t.error : t.warn, Metrics::current().icon, devicePixelRatioF()));
   icon_->show();
   text_->setText(text);
   progress_->hide();
@@ -98,15 +101,48 @@ void NoticeBar::clearProgress() {
 void NoticeBar::clear() {
   kind_ = Kind::kNone;
   run_ = nullptr;
-  hide();
+  showStanding();
 }
+
+void NoticeBar::dismiss() {
+  if (standing()) closed_ << stands_.front().id, stands_.erase(stands_.begin());
+  clear();
+}
+
+void NoticeBar::showStanding() {
+  if (kind_ != Kind::kNone && !standing()) return;
+  if (stands_.empty()) {
+    kind_ = Kind::kNone;
+    return hide();
+  }
+  const Stand first = stands_.front();
+  showText(first.kind, first.text, first.actionText, first.action);
+}
+
+void NoticeBar::stand(const QString& id, Standing kind, const QString& text, const QString& actionText,
+                      std::function<void()> action) {
+  if (closed_.contains(id)) return;
+  const Kind as = kind == Standing::kFault ? Kind::kFault : Kind::kFact;
+  std::erase_if(stands_, [&id](const Stand& s) { return s.id == id; });
+  const auto facts = std::ranges::find_if(stands_, [](const Stand& s) { return s.kind == Kind::kFact; });
+  stands_.insert(as == Kind::kFault ? facts : stands_.end(), {id, as, text, actionText, std::move(action)});
+  showStanding();
+}
+
+void NoticeBar::clearStanding(const QString& id) {
+  closed_.removeAll(id);
+  std::erase_if(stands_, [&id](const Stand& s) { return s.id == id; });
+  showStanding();
+}
+
+bool NoticeBar::stands(const QString& id) const { return standing() && stands_.front().id == id; }
 
 void NoticeBar::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Tokens& t = Tokens::current();
-  painter.fillRect(rect(), kind_ == Kind::kProblem ? mixed(t.error, t.panel, 0.10)
-                           : kind_ == Kind::kStop  ? t.currentRow
-                                                   : t.raised);
+  painter.fillRect(rect(), kind_ == Kind::kProblem || kind_ == Kind::kFault ? mixed(t.error, t.panel, 0.10)
+                           : kind_ == Kind::kStop                           ? t.currentRow
+                                                                            : t.raised);
   painter.fillRect(0, height() - 1, width(), 1, t.border);
 }
 

@@ -58,6 +58,19 @@ void RecentFiles::note(const QString& path) {
   list();
 }
 
+bool RecentFiles::lists(const QString& path) {
+  return settings_.remember() && settings_.read().texts(kRecent).contains(path);
+}
+
+void RecentFiles::forget(const QString& path) {
+  if (!settings_.remember()) return;
+  QStringList recent = settings_.read().texts(kRecent);
+  recent.removeAll(path);
+  settings_.set(kRecent, recent);
+  QSettings().remove(setUpKey(path));
+  list();
+}
+
 QString RecentFiles::newest() { return settings_.remember() ? settings_.read().texts(kRecent).value(0) : QString(); }
 
 void RecentFiles::noteSetUp(const QString& model, const snapshot::Configure& configuration) {

@@ -24,8 +24,10 @@ class RecentFiles {
   void noteSetUp(const QString& model, const snapshot::Configure& configuration);
   // What a capture says of itself, then what the model was built with last; empty where neither is.
   snapshot::Configure lastSetUp(const QString& model);
-  QString newest();  // empty: none
-  void list();       // into the store
+  QString newest();                 // empty: none
+  void list();                      // into the store
+  bool lists(const QString& path);  // it was opened before
+  void forget(const QString& path);
 
  private:
   WindowSettings& settings_;

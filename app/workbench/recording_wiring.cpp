@@ -70,9 +70,15 @@ void RecordingWiring::connectSession() {
 
 void RecordingWiring::connectNotices() {
   connect(&recording_, &Recording::stateChanged, &parts_.status, &StatusLine::setRecorder);
+  connect(&recording_, &Recording::troubled, this, [this](const QString& text) {
+    const QString id = QStringLiteral("recording");
+    if (text.isEmpty()) return parts_.notice.clearStanding(id);
+    parts_.notice.stand(id, NoticeBar::Standing::kFault, text, {}, {});
+  });
   connect(&recording_, &Recording::failed, this, [this](const QString& text) { parts_.notice.showProblem(text, {}, {}); });
   connect(&recording_, &Recording::reported, this,
           [this](const QString& path) { parts_.status.note(QStringLiteral("Saved %1").arg(format::visible(path))); });
+  connect(&recording_.queries(), &ProjectQueries::told, &parts_.status, &StatusLine::note);
   connect(&recording_, &Recording::opening, this, [this] {
     if (!parts_.store.readOnly()) session_.close();
   });
