@@ -19,46 +19,30 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from worker_protocol import field  # noqa: E402
+
 MOST_MIB = 20  # what the queue of the recorder takes when it is full, and a few MiB
 FIRST = 10_000  # steps after which memory is compared
 ROWS = 32  # of the batch
 WIDTH = 16
 
 
-def field(number, payload):
-    """A length-delimited field of protobuf."""
-    if isinstance(payload, str):
-        payload = payload.encode()
-    return bytes([number << 3 | 2]) + varint(len(payload)) + payload
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(key, value):
-    return bytes([key << 3]) + varint(value)
-
-
 def tiny_model():
     """y = tanh(x · w), x float32[ROWS, WIDTH], as the bytes of an ONNX file."""
 
     def value(name):
-        shape = b"".join(field(1, number(1, extent)) for extent in (ROWS, WIDTH))
-        return field(1, name) + field(2, field(1, number(1, 1) + field(2, shape)))
+        shape = b"".join(field(1, field(1, extent)) for extent in (ROWS, WIDTH))
+        return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
 
     def node(op, inputs, output):
         return b"".join(field(1, name) for name in inputs) + field(2, output) + field(3, op) + field(4, op)
 
     weights = struct.pack(f"<{WIDTH * WIDTH}f", *(((i * 37) % 101 - 50) / 200 for i in range(WIDTH * WIDTH)))
-    initializer = number(1, WIDTH) + number(1, WIDTH) + number(2, 1) + field(8, "w") + field(9, weights)
+    initializer = field(1, WIDTH) + field(1, WIDTH) + field(2, 1) + field(8, "w") + field(9, weights)
     graph = (field(1, node("MatMul", ["x", "w"], "h")) + field(1, node("Tanh", ["h"], "y")) + field(2, "tiny") + field(5, initializer)
              + field(11, value("x")) + field(12, value("y")))
-    return number(1, 8) + field(7, graph) + field(8, number(2, 17))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 17))
 
 
 def memory(process):

@@ -9,80 +9,24 @@ RESULTS.md with date, machine and command.
 """
 
 import argparse
+import pathlib
 import statistics
-import struct
-import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from worker_protocol import Worker, field, fields  # noqa: E402
 
 OPEN, CONFIGURE, BUILD, PLAN, TRAIN, WATCH = 3, 4, 5, 7, 11, 24
 ERROR, PLAN_ANSWER, STEP = 3, 8, 12
 
 
-def varint(number):
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes(out) + bytes([number])
-
-
-def field(key, value):
-    """Of a message: an integer, a text, or the bytes of a message."""
-    if isinstance(value, int):
-        return varint(key << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(key << 3 | 2) + varint(len(value)) + value
-
-
-def fields(message):
-    """{number: [values]}"""
-    found, at = {}, 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        tag = number()
-        if tag & 7 == 0:
-            value = number()
-        else:
-            length = {1: 8, 5: 4}.get(tag & 7) or number()
-            value = message[at : at + length]
-            at += length
-        found.setdefault(tag >> 3, []).append(value)
-    return found
-
-
-class Worker:
-    def __init__(self, program):
-        self.process = subprocess.Popen([program, "worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.last = 0
-
+class Bench(Worker):
     def ask(self, request, body=b""):
-        """The answers to it, (kind, message) each."""
-        self.last += 1
-        frame = field(1, self.last) + field(request, body)
-        self.process.stdin.write(struct.pack("<I", len(frame)) + frame)
-        self.process.stdin.flush()
-        answers = []
-        while True:
-            (length,) = struct.unpack("<I", self.process.stdout.read(4))
-            answer = fields(self.process.stdout.read(length))
-            if answer.get(1) != [self.last]:
-                continue
-            kind = next((n for n in answer if n > 2), 0)
+        answers = super().ask(request, body)
+        for kind, message in answers:
             if kind == ERROR:
-                raise SystemExit(f"error: {fields(answer[kind][0]).get(2, [b''])[0].decode()}")
-            answers.append((kind, answer[kind][0] if kind else b""))
-            if answer.get(2) == [1]:
-                return answers
+                raise SystemExit(f"error: {fields(message).get(2, [b''])[0].decode()}")
+        return answers
 
     def train(self, steps):
         """(nanoseconds, those of recording) of each step."""
@@ -110,7 +54,7 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_intermixed_args()
-    worker = Worker(options.program)
+    worker = Bench(options.program, "worker")
     worker.ask(2, field(1, 1))
     worker.ask(OPEN, field(1, options.model))
     settings = [s.split("=", 1) for s in options.settings]

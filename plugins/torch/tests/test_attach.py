@@ -19,6 +19,9 @@ except ImportError:
     print("skipped: this Python has no torch")
     sys.exit(77)
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/support"))
+from worker_protocol import Worker, field, fields  # noqa: E402
+
 PROGRAM, LIBRARY = sys.argv[1], sys.argv[2]
 PACKAGE = pathlib.Path(__file__).parents[3] / "app/api/python"
 
@@ -51,74 +54,13 @@ print(json.dumps({"done": step}), flush=True)
 """
 
 
-def varint(number):
-    out = bytearray()
-    while True:
-        out.append(number & 0x7F | (0x80 if number > 0x7F else 0))
-        number >>= 7
-        if not number:
-            return bytes(out)
-
-
-def field(number, value):
-    """Of a message: an integer, a text, or the bytes of a message."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def fields(message):
-    """{number: [values]}"""
-    found, at = {}, 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        tag = number()
-        kind = tag & 7
-        if kind == 0:
-            value = number()
-        else:
-            length = {1: 8, 5: 4}.get(kind) or number()
-            value = message[at : at + length]
-            at += length
-        found.setdefault(tag >> 3, []).append(value)
-    return found
-
-
 OPEN, BUILD, PLAN, TRAIN, BEGIN, STEP, PHASE, FINISH, REWIND, FETCH = 3, 5, 7, 11, 12, 13, 16, 17, 19, 21
 ERROR, MODEL, BUILT, RECORD, POSITION, TENSOR = 3, 5, 6, 12, 13, 14
 
 
-class Window:
+class Window(Worker):
     def __init__(self, target):
-        self.process = subprocess.Popen([PROGRAM, "worker", "--attach", str(target)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.last = 0
-
-    def ask(self, request, body=b""):
-        """All answers, the last one last, and what is told beside them: (kind, message) each."""
-        self.last += 1
-        frame = field(1, self.last) + field(request, body)
-        self.process.stdin.write(struct.pack("<I", len(frame)) + frame)
-        self.process.stdin.flush()
-        answers = []
-        while True:
-            (length,) = struct.unpack("<I", self.process.stdout.read(4))
-            answer = fields(self.process.stdout.read(length))
-            kind = next((n for n in answer if n > 2), 0)
-            answers.append((kind, answer[kind][0] if kind else b""))
-            if answer.get(1) == [self.last] and answer.get(2) == [1]:
-                return answers
+        super().__init__(PROGRAM, "worker", "--attach", target, stderr=subprocess.PIPE)
 
     def position(self, request, body=b""):
         kind, message = self.ask(request, body)[-1]
