@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "engine/build/evaluation_graph.h"
 #include "engine/data/file.h"
@@ -102,17 +103,31 @@ void loseFirst(Graph& graph, const std::string& loss) {
   outputs.insert(outputs.begin(), id);
 }
 
+// How many updates the moments of each parameter have had, fewest first: moments that began later have had fewer than the
+// run. Empty where no parameter has some.
+std::map<std::int64_t, std::vector<std::string>> momentAges(const Session& session,
+                                                            const std::vector<std::string>& trained) {
+  std::map<std::int64_t, std::vector<std::string>> ages;
+  const auto state = session.trained().named(true);
+  for (const std::string& name : trained)
+    if (const std::string moment = name + std::string(kAdamMoments[0]); state.contains(moment))
+      ages[session.counters().updatesOf(moment)].push_back(name);
+  return ages;
+}
+
 OnnxruntimeCheckpoint checkpointOf(const Session& session, const std::vector<std::string>& trained,
                                    const OnnxruntimeOptimizer& optimizer) {
   const auto owned = [](const TensorView& view) { return convertTensor(view, DType::kF32); };
   OnnxruntimeCheckpoint checkpoint;
   const auto state = session.trained().named(true);
   OnnxruntimeCheckpoint::Group group;
-  group.step = session.counters().updates;
+  const auto ages = momentAges(session, trained);
+  const bool adam = optimizer.kind != OnnxruntimeOptimizer::Kind::kSgd;
+  group.step = !adam ? session.counters().updates : ages.empty() ? 0 : ages.rbegin()->first;
   group.initialLearningRate = static_cast<float>(session.options().lr);
   for (const std::string& name : trained) {
     checkpoint.trained[name] = owned(state.at(name));
-    if (optimizer.kind == OnnxruntimeOptimizer::Kind::kSgd) continue;
+    if (!adam) continue;
     for (const std::string_view moment : kAdamMoments)
       if (const auto it = state.find(name + std::string(moment)); it != state.end())
         group.moments[name].push_back(owned(it->second));
@@ -126,7 +141,7 @@ OnnxruntimeCheckpoint checkpointOf(const Session& session, const std::vector<std
   return checkpoint;
 }
 
-std::vector<std::string> notesOf(const Session& session, const Graph& training) {
+std::vector<std::string> notesOf(const Session& session, const Graph& training, const std::vector<std::string>& trained) {
   std::vector<std::string> notes;
   const auto has = [&](std::string_view op) {
     return std::ranges::any_of(training.order(), [&](NodeId id) { return training.node(id).op == op; });
@@ -140,6 +155,10 @@ std::vector<std::string> notesOf(const Session& session, const Graph& training) 
   if (options.accumulate > 1)
     notes.push_back(fmt::format("accumulate {} is not in the files, and gradients are added up there, not averaged",
                                 options.accumulate));
+  if (const auto ages = momentAges(session, trained); ages.size() > 1)
+    notes.push_back(fmt::format(
+        "moments have had {} to {} updates, '{}' the fewest; the files have one number for all of them, which is {}",
+        ages.begin()->first, ages.rbegin()->first, ages.begin()->second.front(), ages.rbegin()->first));
   for (const auto& [name, value] : session.trained().properties())
     if (std::holds_alternative<Tensor>(value)) notes.push_back(fmt::format("property '{}' is a tensor and left out", name));
   return notes;
@@ -169,7 +188,7 @@ Result<OnnxruntimeFiles> writeOnnxruntimeArtifacts(const Session& session, const
   SS_TRY(createFolder(folder));
   OnnxruntimeFiles made;
   made.trained = trained.size();
-  made.notes = notesOf(session, training);
+  made.notes = notesOf(session, training, trained);
   made.files = {folder / "training_model.onnx", folder / "eval_model.onnx", folder / "optimizer_model.onnx",
                 folder / "checkpoint"};
   SS_TRY(writeModel(training, made.files[0], {}));

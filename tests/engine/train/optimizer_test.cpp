@@ -8,6 +8,9 @@
 #include <numbers>
 
 #include "engine/train/session.h"
+#include "engine/data/onnxruntime_checkpoint.h"
+#include "engine/data/safetensors.h"
+#include "engine/train/onnxruntime_artifacts.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
@@ -345,6 +348,73 @@ TEST_F(Changes, ALossScaleChangesInsideAnAccumulation) {
 }
 
 // The mean of a round needs the number of gradients with which it began.
+// Builds of before did not note what a round of accumulation has, and at which loss scale.
+TEST_F(Changes, ARoundOfAnOlderFileIsRightOrSaysWhatIsUnknown) {
+  const auto scaled = [](const char* scale) {
+    return std::vector<std::pair<std::string, std::string>>{
+        {"optimizer", "sgd"}, {"lr", "0.05"}, {"accumulate", "3"}, {"loss-scale", scale}};
+  };
+  const auto file = folder_.path() / "new.safetensors", older = folder_.path() / "older.safetensors";
+  const auto saidOf = [](const Session& session, std::string_view what) {
+    return std::ranges::any_of(session.alerts(), [&](const snapshot::Alert& alert) {
+      return alert.code() == "state_incomplete" && alert.message().find(what) != std::string::npos;
+    });
+  };
+  for (const auto& [first, second, known] : {std::tuple("dynamic", "1024", true), std::tuple("1024", "1024", false)}) {
+    session_ = open();
+    p_ = kStart;
+    set(scaled(first));
+    for (int k = 0; k < 5; ++k) step();
+    ASSERT_TRUE(session_->trained().save(file.string()).has_value());
+    auto saved = readSafetensors(file);
+    ASSERT_TRUE(saved.has_value());
+    ASSERT_EQ(saved->metadata.erase("stepscope.round_of") + saved->metadata.erase("stepscope.sum_scale"), 2u);
+    std::map<std::string, TensorView> views;
+    for (auto& [name, tensor] : saved->tensors) views[name] = tensor.view();
+    ASSERT_TRUE(writeSafetensors(older, views, saved->metadata).has_value());
+    for (const auto& from : {file, older}) {
+      session_ = open();
+      ASSERT_TRUE(session_->trained().load(from.string(), true).has_value());
+      set(scaled(second));
+      EXPECT_EQ(saidOf(*session_,
+                       "saved after 2 micro steps of an update, by a build that did not note how many it has; "
+                       "taken for 3"),
+                from == older);
+      EXPECT_EQ(saidOf(*session_, "did not note the loss scale of its sums of gradients; taken for "), from == older);
+      if (from == older) EXPECT_EQ(saidOf(*session_, "taken for that of this run"), !known);
+      step();
+    }
+    for (int k = 0; k < 2; ++k)
+      for (int t : {0, 1}) sgd(p_[at(t)], gradient(t), 0.05);
+    agrees("from the older file");
+  }
+}
+
+// Adam's step is that of its moments, not that of the run.
+TEST_F(Changes, ArtifactsForOnnxruntimeHaveTheAgeOfTheMoments) {
+  const auto written = [&](std::string_view note) {
+    const auto made = writeOnnxruntimeArtifacts(*session_, folder_.path() / "artifacts");
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    if (!made) return std::int64_t{-1};
+    EXPECT_EQ(!note.empty(), std::ranges::any_of(made->notes, [&](const std::string& text) {
+      return text.find(note.empty() ? "moments" : note) != std::string::npos;
+    }));
+    const auto checkpoint = readOnnxruntimeCheckpoint(folder_.path() / "artifacts" / "checkpoint");
+    EXPECT_TRUE(checkpoint.has_value() && checkpoint->groups.size() == 1);
+    return checkpoint && checkpoint->groups.size() == 1 ? checkpoint->groups[0].step : -1;
+  };
+  set({{"optimizer", "sgd"}, {"lr", "0.05"}});
+  for (int k = 0; k < 4; ++k) step();
+  EXPECT_EQ(written(""), 4) << "sgd counts for its programs alone";
+  set({{"optimizer", "adam"}, {"freeze", "^fixed_|^b$"}});
+  EXPECT_EQ(written(""), 0);
+  for (int k = 0; k < 3; ++k) step();
+  EXPECT_EQ(written(""), 3);
+  set({{"optimizer", "adam"}});
+  for (int k = 0; k < 2; ++k) step();
+  EXPECT_EQ(written("moments have had 2 to 5 updates, 'b' the fewest"), 5);
+}
+
 TEST_F(Changes, AnotherNumberOfMicroStepsWaitsForTheUpdate) {
   const auto accumulated = [](const char* count) {
     return std::vector<std::pair<std::string, std::string>>{{"optimizer", "sgd"}, {"lr", "0.05"}, {"accumulate", count}};
