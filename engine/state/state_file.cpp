@@ -173,6 +173,13 @@ Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume,
     SS_ASSIGN(state.counters, countersOf(path, file.metadata(), names));
   }
   StateNames held{path, {}, resume, std::move(properties)};
+  if (resume && state.counters.micro > 0) {
+    held.micro = state.counters.micro;
+    held.roundUnknown = state.counters.roundOf == 0;
+    held.scaleUnknown = state.counters.sumScale == 0;
+    // A dynamic one stays as it is until the round ends.
+    if (held.scaleUnknown) held.scaleTaken = state.counters.sumScale = state.counters.lossScale.factor;
+  }
   for (const auto& [name, entry] : file.entries()) {
     if (name.starts_with(kPropertyPrefix)) continue;
     held.names.insert(name);

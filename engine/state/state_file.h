@@ -23,6 +23,12 @@ struct StateNames {
   std::set<std::string> names;
   bool resumed = false;  // optimizer state and counters were asked for
   PropertyBag properties;
+  // Of a round of accumulation in whose middle the file was saved, its micro steps that are done. Files of older builds do
+  // not say how many it has in all, nor the loss scale that sums of gradients are multiplied by: taken is the dynamic one of
+  // the file, 0: that of the run.
+  std::int64_t micro = 0;
+  bool roundUnknown = false, scaleUnknown = false;
+  double scaleTaken = 0;
 };
 
 // Of optimizer state this process keeps part `rank` of `ranks` (kernels/rank_part.h), while files hold the whole.

@@ -30,6 +30,21 @@ void tellWhatTheFileLacks(std::optional<StateNames>& loaded, const SymbolicStep&
     if (names.size() > kShown) shown += fmt::format(" and {} more", names.size() - kShown);
     log.warn("state_incomplete", toUtf8(fmt::format("state '{}': no {} {}; {}", file.path.string(), what, shown, instead)));
   };
+  const auto tellOfRound = [&](bool unknown, std::string_view what, std::string_view instead) {
+    if (unknown)
+      log.warn(
+          "state_incomplete",
+          toUtf8(fmt::format("state '{}': saved after {} micro step{} of an update, by a build that did not note {}; {}",
+                             file.path.string(), file.micro, file.micro == 1 ? "" : "s", what, instead)));
+  };
+  const TrainOptions& options = step.request.options;
+  tellOfRound(
+      file.roundUnknown, "how many it has",
+      fmt::format("taken for {}, as option accumulate says; with another number the update is wrong", options.accumulate));
+  tellOfRound(file.scaleUnknown, "the loss scale of its sums of gradients",
+              fmt::format("taken for {}; with another one the update is wrong",
+                          file.scaleTaken > 0 ? fmt::format("{}, its dynamic one", file.scaleTaken)
+                                              : std::string("that of this run")));
   tell(parameters, "parameter", "what the model has is trained from");
   tell(states, "optimizer state", "it begins with zeros");
 }

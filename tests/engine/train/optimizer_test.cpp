@@ -3,14 +3,15 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numbers>
 
-#include "engine/train/session.h"
 #include "engine/data/onnxruntime_checkpoint.h"
 #include "engine/data/safetensors.h"
 #include "engine/train/onnxruntime_artifacts.h"
+#include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
@@ -347,7 +348,6 @@ TEST_F(Changes, ALossScaleChangesInsideAnAccumulation) {
   }
 }
 
-// The mean of a round needs the number of gradients with which it began.
 // Builds of before did not note what a round of accumulation has, and at which loss scale.
 TEST_F(Changes, ARoundOfAnOlderFileIsRightOrSaysWhatIsUnknown) {
   const auto scaled = [](const char* scale) {
@@ -415,6 +415,7 @@ TEST_F(Changes, ArtifactsForOnnxruntimeHaveTheAgeOfTheMoments) {
   EXPECT_EQ(written("moments have had 2 to 5 updates, 'b' the fewest"), 5);
 }
 
+// The mean of a round needs the number of gradients with which it began.
 TEST_F(Changes, AnotherNumberOfMicroStepsWaitsForTheUpdate) {
   const auto accumulated = [](const char* count) {
     return std::vector<std::pair<std::string, std::string>>{{"optimizer", "sgd"}, {"lr", "0.05"}, {"accumulate", count}};
