@@ -7,6 +7,7 @@
 #include <map>
 
 #include "storage/bounded.h"
+#include "storage/sqlite.h"
 
 namespace stepscope::storage {
 namespace {
@@ -195,6 +196,7 @@ Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, co
                                   const Tolerance& tolerance, const Standing& live) {
   RunComparison out;
   const bool own = &projectA == &projectB;
+  const ReadTransaction momentA(projectA.connection()), momentB(projectB.connection());
   SS_STORE_ASSIGN(out.a, find(projectA, runA, live));
   SS_STORE_ASSIGN(out.b, find(projectB, runB, own ? live : Standing()));
   SS_STORE_ASSIGN(const std::vector<OptionRow> optionsA, readOptions(projectA, runA));

@@ -191,6 +191,15 @@ Status Connection::execute(const std::string& sql) const {
   return {};
 }
 
+// Where it cannot begin, the statements themselves say why.
+ReadTransaction::ReadTransaction(const Connection& connection) : connection_(connection) {
+  own_ = sqlite3_get_autocommit(connection.handle()) != 0 && connection.execute("BEGIN").has_value();
+}
+
+ReadTransaction::~ReadTransaction() {
+  if (own_) (void)connection_.execute("COMMIT");
+}
+
 Result<std::int64_t> Connection::integer(std::string_view sql) const {
   SS_STORE_ASSIGN(Statement statement, prepare(sql));
   std::int64_t value = 0;

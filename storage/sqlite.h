@@ -101,6 +101,20 @@ class Connection {
   sqlite3* handle_ = nullptr;
 };
 
+// While it lives, all that the connection reads is of one moment, and the locks of the file are taken once instead of by
+// every statement. Inside of another transaction it does nothing. The connection outlives it.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(const Connection& connection);
+  ~ReadTransaction();
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+
+ private:
+  const Connection& connection_;
+  bool own_ = false;
+};
+
 // The error that the connection reports for `code`, with our code for it.
 Error sqliteError(sqlite3* handle, int code);
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "storage/json_values.h"
 
 namespace stepscope::storage {
 
@@ -53,15 +53,7 @@ void JsonLines::member(std::string_view name, bool value) {
 
 void JsonLines::member(std::string_view name, std::string_view value) {
   key(name);
-  const bool plain =
-      std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
-  if (!plain) {
-    text_ += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    return;
-  }
-  text_ += '"';
-  text_ += value;
-  text_ += '"';
+  text_ += jsonText(value);
 }
 
 void putLines(std::string& document, std::string_view key, JsonLines&& lines) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <functional>
 
 #include "storage/report/csv_report.h"
 #include "storage/report/data.h"
@@ -14,20 +15,13 @@
 #include "storage/report/run_document.h"
 #include "storage/report/text_writer.h"
 #include "storage/report/trace_report.h"
+#include "storage/sqlite.h"
 
 namespace stepscope::storage {
 namespace {
 
-Result<std::string> contents(const Project& project, std::int64_t run, const std::string& path) {
+std::string textOf(const ReportData& data, const std::string& path) {
   const auto endsWith = [&](std::string_view ending) { return path.ends_with(ending); };
-  const bool known = endsWith(".html") || endsWith(".txt") || endsWith(".json") || endsWith(".csv");
-  if (!known)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("report '{}': unknown ending; expected .html, .txt, .json, .csv, "
-                            ".ops.csv, .instructions.csv, .roofline.csv, .phases.csv or .trace.json",
-                            path));
-  SS_STORE_ASSIGN(const ReportData data, readReportData(project, run));
-  if (endsWith(".trace.json")) return traceReport(project, data);
   if (endsWith(".html")) return htmlOf(runDocument(data));
   if (endsWith(".txt")) return plainTextOf(runDocument(data));
   if (endsWith(".json")) return jsonReport(data);
@@ -36,6 +30,15 @@ Result<std::string> contents(const Project& project, std::int64_t run, const std
   if (endsWith(".roofline.csv")) return rooflineCsv(data);
   if (endsWith(".phases.csv")) return phasesCsv(data);
   return stepsCsv(data);
+}
+
+Status checkEnding(const std::string& path) {
+  for (const std::string_view ending : {".html", ".txt", ".json", ".csv"})
+    if (path.ends_with(ending)) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("report '{}': unknown ending; expected .html, .txt, .json, .csv, "
+                          ".ops.csv, .instructions.csv, .roofline.csv, .phases.csv or .trace.json",
+                          path));
 }
 
 Status checkPlace(const std::filesystem::path& path) {
@@ -48,17 +51,18 @@ Status checkPlace(const std::filesystem::path& path) {
 }
 
 // Under a temporary name first.
-Status writeWhole(const std::string& text, const std::filesystem::path& path) {
+Status writeWhole(const std::filesystem::path& path, const std::function<Status(std::ostream&)>& write) {
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", getpid());
   {
     std::ofstream out(temporary, std::ios::binary);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    const Status written = out ? write(out) : Status();
     out.flush();
-    if (!out) {
+    if (!out || !written) {
       const int reason = errno;
       std::error_code ignored;
       std::filesystem::remove(temporary, ignored);
+      if (!written) return written;
       return fail(ErrorCode::kIo,
                   fmt::format("report '{}': {}; expected a writable folder", path.string(), std::strerror(reason)));
     }
@@ -75,15 +79,29 @@ Status writeWhole(const std::string& text, const std::filesystem::path& path) {
 
 Status writeReport(const Project& project, std::int64_t run, const std::filesystem::path& path) {
   SS_STORE_TRY(checkPlace(path));
-  SS_STORE_ASSIGN(const std::string text, contents(project, run, path.string()));
-  if (project.stopped()) return fail(ErrorCode::kCancelled, fmt::format("report '{}': cancelled", path.string()));
-  return writeWhole(text, path);
+  SS_STORE_TRY(checkEnding(path.string()));
+  const ReadTransaction oneMoment(project.connection());
+  SS_STORE_ASSIGN(const ReportData data, readReportData(project, run));
+  return writeWhole(path, [&](std::ostream& out) -> Status {
+    if (path.string().ends_with(".trace.json"))
+      SS_STORE_TRY(writeTrace(project, data, out));
+    else
+      out << textOf(data, path.string());
+    if (project.stopped()) return fail(ErrorCode::kCancelled, fmt::format("report '{}': cancelled", path.string()));
+    return {};
+  });
 }
 
 Status writeReport(const doc::Document& document, const std::filesystem::path& path) {
   SS_STORE_TRY(checkPlace(path));
-  if (path.extension() == ".html") return writeWhole(htmlOf(document), path);
-  if (path.extension() == ".txt") return writeWhole(plainTextOf(document), path);
+  const auto writes = [&](std::string (*textOf)(const doc::Document&)) {
+    return writeWhole(path, [&, textOf](std::ostream& out) {
+      out << textOf(document);
+      return Status();
+    });
+  };
+  if (path.extension() == ".html") return writes(htmlOf);
+  if (path.extension() == ".txt") return writes(plainTextOf);
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("report '{}': unknown ending; expected .html or .txt", path.string()));
 }

@@ -49,7 +49,7 @@ void DeviceTracer::writeBeside() const {
   for (const snapshot::DeviceRecord& record : work_.records()) {
     if (isWork(record)) continue;
     const bool overhead = record.kind() == snapshot::DeviceRecord::OVERHEAD;
-    std::string arguments = fmt::format(R"("what": {})", quoted(record.what()));
+    std::string arguments = fmt::format(R"("what": {})", jsonText(record.what()));
     if (record.instruction() >= 0) arguments += fmt::format(R"(, "instruction": {})", record.instruction());
     if (record.stream() >= 0) arguments += fmt::format(R"(, "of stream": {})", record.stream());
     trace_.complete(overhead ? "overhead" : "cuda_sync", overhead ? record.what() : waitOf(record),
@@ -120,7 +120,7 @@ void DeviceTracer::writeWork(const snapshot::DeviceRecord& record, const std::st
   }
   if (record.has_counters()) {
     const snapshot::DeviceCounters& counters = record.counters();
-    arguments += fmt::format(R"(, "counted": {}, "read bytes": {}, "written bytes": {})", quoted(work_.counted()),
+    arguments += fmt::format(R"(, "counted": {}, "read bytes": {}, "written bytes": {})", jsonText(work_.counted()),
                              counters.read_bytes(), counters.written_bytes());
     const auto share = [&](const char* what, bool has, double value) {
       if (has && std::isfinite(value)) arguments += fmt::format(R"(, "{}": {})", what, value);

@@ -8,7 +8,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "engine/snapshot/extent.h"
 #include "storage/bounded.h"
+#include "storage/json_values.h"
 #include "storage/rank_steps.h"
 #include "storage/report/trace_device.h"
 #include "storage/report/trace_writer.h"
@@ -53,11 +55,11 @@ std::vector<std::string> readOperands(const Project& project, const ReportData& 
       std::string shape;
       if (found != values.end())
         for (const std::string& dim : found->second->dims()) {
-          const bool number = !dim.empty() && dim.size() < 18 && dim.find_first_not_of("0123456789") == std::string::npos;
-          shape += (shape.empty() ? "" : ", ") + (number ? dim : quoted(dim));
+          const auto extent = extentOf(dim);
+          shape += (shape.empty() ? "" : ", ") + (extent ? std::to_string(*extent) : jsonText(dim));
         }
       dims += fmt::format("{}[{}]", dims.empty() ? "" : ", ", shape);
-      types += (types.empty() ? "" : ", ") + quoted(found != values.end() ? found->second->dtype() : "");
+      types += (types.empty() ? "" : ", ") + jsonText(found != values.end() ? found->second->dtype() : "");
     }
     texts.push_back(fmt::format(R"(, "Input Dims": [{}], "Input type": [{}])", dims, types));
   }
@@ -68,14 +70,27 @@ void writeStartUp(const ReportData& data, TraceWriter& trace) {
   for (const PhaseRow& phase : data.phases)
     trace.complete("user_annotation", phase.name, kStartUpThread, phase.beginNs, phase.ns,
                    fmt::format(R"("count": {}, "peak bytes": {}{})", phase.count, phase.peakBytes,
-                               phase.error.empty() ? "" : fmt::format(R"(, "error": {})", quoted(phase.error))));
+                               phase.error.empty() ? "" : fmt::format(R"(, "error": {})", jsonText(phase.error))));
+}
+
+// Members of "args" that are the same in every step, by instruction.
+std::vector<std::string> readFacts(const Project& project, const ReportData& data) {
+  std::vector<std::string> operands = readOperands(project, data);
+  operands.resize(data.timing.instructions.size());
+  std::vector<std::string> facts;
+  for (const InstructionTime& row : data.timing.instructions)
+    facts.push_back(fmt::format(
+        R"(, "label": {}, "phase": {}, "module": {}, "kernel": {}, "bytes read": {}, "bytes written": {}, "flops": {}{})",
+        jsonText(row.label), jsonText(row.phase), jsonText(row.modulePath), jsonText(row.implementation), row.bytesRead,
+        row.bytesWritten, std::isfinite(row.flops) ? row.flops : 0.0, operands[facts.size()]));
+  return facts;
 }
 
 class StepTracer {
  public:
-  StepTracer(const ReportData& data, const std::unordered_map<int, int>& forward, const std::vector<std::string>& operands,
+  StepTracer(const ReportData& data, const std::unordered_map<int, int>& forward, const std::vector<std::string>& facts,
              TraceWriter& trace)
-      : data_(data), forward_(forward), operands_(operands), trace_(trace) {}
+      : data_(data), forward_(forward), facts_(facts), trace_(trace) {}
 
   void write(const StepRow& step, const std::vector<Span>& spans, const snapshot::DeviceWork& work) {
     trace_.complete("user_annotation", fmt::format("ProfilerStep#{}", step.step), 1, step.beginNs, step.ns,
@@ -132,17 +147,11 @@ class StepTracer {
 
   void writeSpan(const Span& span, const InstructionTime* row, int forwardNode, const DeviceTracer& device) {
     ++eventIndex_;
-    std::string arguments = fmt::format(R"("External id": {}, "Ev Idx": {}, "instruction": {}, "node": {})", eventIndex_,
-                                        eventIndex_, span.instruction, span.node);
-    if (forwardNode >= 0) arguments += fmt::format(R"(, "Fwd thread id": 1, "Sequence number": {})", forwardNode);
-    if (forwardNode < 0) arguments += fmt::format(R"(, "Sequence number": {})", span.node);
-    if (row)
-      arguments += fmt::format(
-          R"(, "label": {}, "phase": {}, "module": {}, "kernel": {}, "bytes read": {}, "bytes written": {}, "flops": {})",
-          quoted(row->label), quoted(row->phase), quoted(row->modulePath), quoted(row->implementation), row->bytesRead,
-          row->bytesWritten, std::isfinite(row->flops) ? row->flops : 0.0);
-    if (row && static_cast<std::size_t>(span.instruction) < operands_.size())
-      arguments += operands_[static_cast<std::size_t>(span.instruction)];
+    std::string arguments =
+        fmt::format(R"("External id": {}, "Ev Idx": {}, "instruction": {}, "node": {}{}, "Sequence number": {})",
+                    eventIndex_, eventIndex_, span.instruction, span.node, forwardNode >= 0 ? R"(, "Fwd thread id": 1)" : "",
+                    forwardNode >= 0 ? forwardNode : span.node);
+    if (row) arguments += facts_[static_cast<std::size_t>(span.instruction)];
     const bool onStream = span.thread > 0 && hasStreams(data_);
     const std::string name = row ? row->op : fmt::format("instruction {}", span.instruction);
     if (onStream && device.has(span.instruction)) {
@@ -172,7 +181,7 @@ class StepTracer {
 
   const ReportData& data_;
   const std::unordered_map<int, int>& forward_;
-  const std::vector<std::string>& operands_;  // by instruction
+  const std::vector<std::string>& facts_;  // by instruction
   TraceWriter& trace_;
   std::int64_t eventIndex_ = 0, flowId_ = 0, correlation_ = 0;
 };
@@ -182,8 +191,6 @@ class StepTracer {
 class RankTracer {
  public:
   RankTracer(const ReportData& data, TraceWriter& trace) : data_(data), trace_(trace) {}
-
-  std::size_t ranks() const { return known_.size(); }
 
   Status write(const Project& project, const StepRow& step) {
     SS_STORE_ASSIGN(const snapshot::StepRanks ranks, readRanksOf(project, step.id));
@@ -224,8 +231,8 @@ class RankTracer {
       return trace_.complete("cpu_op", fmt::format("instruction {}", span.instruction()), own, span.begin_ns(), ns,
                              arguments);
     const InstructionTime& told = rows[at];
-    arguments += fmt::format(R"(, "label": {}, "phase": {}, "module": {}, "kernel": {})", quoted(told.label),
-                             quoted(told.phase), quoted(told.modulePath), quoted(told.implementation));
+    arguments += fmt::format(R"(, "label": {}, "phase": {}, "module": {}, "kernel": {})", jsonText(told.label),
+                             jsonText(told.phase), jsonText(told.modulePath), jsonText(told.implementation));
     trace_.complete("cpu_op", told.op, own, span.begin_ns(), ns, arguments);
   }
 
@@ -243,7 +250,7 @@ class RankTracer {
 
 }  // namespace
 
-Result<std::string> traceReport(const Project& project, const ReportData& data) {
+Status writeTrace(const Project& project, const ReportData& data, std::ostream& out) {
   SS_STORE_ASSIGN(const auto forward, readForwardNodes(project, data.run.id));
   const std::vector<StepRow>& steps = data.steps;
   const auto processes = static_cast<std::int64_t>(std::max<std::size_t>(1, data.ranks.ranks.size()));
@@ -255,22 +262,34 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
 
   std::int64_t base = kept > 0 ? steps[first].beginNs : 0;
   for (const PhaseRow& phase : data.phases) base = std::min(base == 0 ? phase.beginNs : base, phase.beginNs);
-  TraceWriter trace(base);
+  // HTA looks for the rank with a blank after the colon, on one line.
+  out << fmt::format(
+      "{{\n \"schemaVersion\": 1,\n \"deviceProperties\": [],\n \"distributedInfo\": {{\"backend\": \"\", \"rank\": 0, "
+      "\"world_size\": {}}},\n"
+      " \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": {},\n \"traceName\": {},\n \"otherData\": {{\"program\": "
+      "\"stepscope\", "
+      "\"run\": {}, \"weights\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [",
+      processes, base, jsonText(data.model + ".trace.json"), data.run.id, jsonText(data.run.weights), first);
+  TraceWriter trace(base, out);
   int threads = 1;
   RankTracer ranks(data, trace);
-  const std::vector<std::string> operands = readOperands(project, data);
-  StepTracer tracer(data, forward, operands, trace);
+  const std::vector<std::string> facts = readFacts(project, data);
+  StepTracer tracer(data, forward, facts, trace);
   writeStartUp(data, trace);
-  for (std::size_t i = first; i < steps.size(); ++i) {
+  const bool onDevice = !data.kernels.rung.empty() || !data.kernels.rows.empty();
+  for (std::size_t i = first; i < steps.size() && out; ++i) {
     SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));
     for (const Span& span : spans) threads = std::max(threads, std::min(span.thread, 998) + 1);
-    SS_STORE_ASSIGN(const snapshot::DeviceWork work, readDeviceWork(project, steps[i].id));
+    snapshot::DeviceWork work;
+    if (onDevice) {
+      SS_STORE_ASSIGN(work, readDeviceWork(project, steps[i].id));
+    }
     tracer.write(steps[i], spans, work);
-    SS_STORE_TRY(ranks.write(project, steps[i]));
+    if (!data.ranks.ranks.empty()) SS_STORE_TRY(ranks.write(project, steps[i]));
   }
-  trace.metadata("process_name", 0, fmt::format(R"("name": {})", quoted("stepscope " + data.model)));
+  trace.metadata("process_name", 0, fmt::format(R"("name": {})", jsonText("stepscope " + data.model)));
   if (const std::string mark = weightsMark(data.run.weights); !mark.empty())
-    trace.metadata("process_labels", 0, fmt::format(R"("labels": {})", quoted("weights: " + mark)));
+    trace.metadata("process_labels", 0, fmt::format(R"("labels": {})", jsonText("weights: " + mark)));
   trace.metadata("process_sort_index", 0, R"("sort_index": 0)");
   if (hasStreams(data)) DeviceTracer::nameRows(trace);
   trace.metadata("thread_name", kStartUpThread, R"("name": "start-up")");
@@ -282,15 +301,9 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
                                                                      : fmt::format("worker thread {}", t)));
     trace.metadata("thread_sort_index", t + 1, fmt::format(R"("sort_index": {})", t + 1));
   }
-  // HTA looks for the rank with a blank after the colon, on one line.
-  return fmt::format(
-      "{{\n \"schemaVersion\": 1,\n \"deviceProperties\": [],\n \"distributedInfo\": {{\"backend\": \"\", \"rank\": 0, "
-      "\"world_size\": {}}},\n"
-      " \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": {},\n \"traceName\": {},\n \"otherData\": {{\"program\": "
-      "\"stepscope\", "
-      "\"run\": {}, \"weights\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [{}\n ]\n}}\n",
-      std::max<std::size_t>(1, ranks.ranks()), base, quoted(data.model + ".trace.json"), data.run.id,
-      quoted(data.run.weights), first, trace.take());
+  trace.flush();
+  out << "\n ]\n}\n";
+  return {};
 }
 
 }  // namespace stepscope::storage

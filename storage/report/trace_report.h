@@ -9,12 +9,13 @@
 // steps; the number of steps left out is in "otherData".
 #pragma once
 
-#include <string>
+#include <ostream>
 
 #include "storage/report/data.h"
 
 namespace stepscope::storage {
 
-Result<std::string> traceReport(const Project& project, const ReportData& data);
+// Errors: those of reading the project. Whether all could be written, the stream tells.
+Status writeTrace(const Project& project, const ReportData& data, std::ostream& out);
 
 }  // namespace stepscope::storage

@@ -13,6 +13,7 @@
 #include "storage/queries.h"
 #include "storage/recorder.h"
 #include "storage/report/report.h"
+#include "storage/sqlite.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -64,6 +65,28 @@ TEST(Project, ReadersSeeCommittedStepsWhileAnotherWrites) {
   ASSERT_TRUE(recorder->flush());
   EXPECT_EQ(readSteps(*reader, run)->size(), 2u);
   EXPECT_EQ(readRun(*reader, run)->status, "running");
+}
+
+// A report of a run that goes on: its parts agree with each other.
+TEST(Project, AReadTransactionSeesOneMoment) {
+  const testing::TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "p.stepscope").value()).value();
+  recorder->beginRun(testing::sampleRunInfo());
+  const auto plan = testing::samplePlan({1, 0});
+  recorder->plan(plan);
+  recorder->step(testing::sampleStep(plan, 0));
+  ASSERT_TRUE(recorder->flush());
+  const auto reader = Project::openReadOnly(folder / "p.stepscope").value();
+  {
+    const ReadTransaction oneMoment(reader.connection());
+    EXPECT_EQ(readSteps(reader, 1)->size(), 1u);
+    recorder->step(testing::sampleStep(plan, 1));
+    ASSERT_TRUE(recorder->flush());
+    const ReadTransaction inner(reader.connection());
+    EXPECT_EQ(readSteps(reader, 1)->size(), 1u);
+  }
+  EXPECT_EQ(readSteps(reader, 1)->size(), 2u);
+  ASSERT_TRUE(recorder->close());
 }
 
 TEST(Project, ReaderThatIsStillOpenDoesNotHinderTheNextWriter) {
