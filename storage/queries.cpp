@@ -208,7 +208,8 @@ Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run
                                        boundedSize(row.integer(4)),
                                        boundedSize(row.integer(5)),
                                        boundedSize(row.integer(6)),
-                                       {}};
+                                       {},
+                                       0};
                       },
                       run, chosen));
   for (PassRow& pass : passes) {
@@ -222,6 +223,10 @@ Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run
               return NearMissRow{id32(row, 0), row.text(1), row.text(2)};
             },
             pass.phase));
+    SS_STORE_ASSIGN(const auto counts, readAll<std::int64_t>(
+                                           project, "SELECT count(*) FROM near_misses WHERE phase = ?",
+                                           [](const Statement& row) { return row.integer(0); }, pass.phase));
+    pass.nearMissesInAll = counts.front();
   }
   return passes;
 }

@@ -67,7 +67,8 @@ struct PassRow {
   std::int64_t phase = 0;  // id of its span
   std::string name, notes;
   std::int64_t ns = 0, matches = 0, nodesBefore = 0, nodesAfter = 0;
-  std::vector<NearMissRow> nearMisses;
+  std::vector<NearMissRow> nearMisses;  // the first
+  std::int64_t nearMissesInAll = 0;
 };
 
 struct StepRow {

@@ -173,7 +173,8 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
 
 // Rows that `which` selects, at most about `most`: of as many steps as that allows, evenly spread.
 static Status addStatistics(const Project& project, std::int64_t run, std::int64_t most, const std::string& which,
-                            std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>& out) {
+                            std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>& out,
+                            std::set<std::int64_t>& leftOut) {
   const std::string where = fmt::format("run = ?1 AND {} AND {}", which, statisticsStand(project));
   SS_STORE_ASSIGN(Statement counts,
                   project.connection().prepare(
@@ -189,7 +190,7 @@ static Status addStatistics(const Project& project, std::int64_t run, std::int64
   const std::size_t stride = most > 0 ? static_cast<std::size_t>((all + most - 1) / std::max<std::int64_t>(1, most)) : 1;
   std::set<std::int64_t> chosen;
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (stride <= 1 || i % stride == 0 || i + 1 == steps.size()) chosen.insert(steps[i]);
+    (stride <= 1 || i % stride == 0 || i + 1 == steps.size() ? chosen : leftOut).insert(steps[i]);
   SS_STORE_ASSIGN(
       Statement rows,
       project.connection().prepare(fmt::format(
@@ -205,11 +206,13 @@ static Status addStatistics(const Project& project, std::int64_t run, std::int64
 // Watched values have rows in every step, which must not push out the few steps that have those of the others.
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
                                                                                                  std::int64_t run,
-                                                                                                 std::int64_t most) {
+                                                                                                 std::int64_t most,
+                                                                                                 std::int64_t* leftOut) {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_TRY(addStatistics(project, run, most - most / 2, "kind != 'watched'", out));
-  SS_STORE_TRY(addStatistics(project, run, std::max<std::int64_t>(1, most / 2), "kind = 'watched'", out));
+  SS_STORE_TRY(addStatistics(project, run, most - most / 2, "kind != 'watched'", out, without));
+  SS_STORE_TRY(addStatistics(project, run, std::max<std::int64_t>(1, most / 2), "kind = 'watched'", out, without));
+  if (leftOut) *leftOut = std::ssize(without);
   return out;
 }
 
@@ -230,6 +233,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readSt
                                                                                                 std::int64_t run,
                                                                                                 std::int64_t first,
                                                                                                 std::int64_t last) {
+  std::set<std::int64_t> without;
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,

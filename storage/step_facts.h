@@ -29,10 +29,10 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
                                                                   std::int64_t most);
 
 // Of parameters, gradients and outputs, and of watched values, without histograms, by micro step. Where there are more than
-// `most` rows, of which watched values have half, steps are left out evenly: what is kept of a step is whole.
-Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
-                                                                                                 std::int64_t run,
-                                                                                                 std::int64_t most);
+// `most` rows, of which watched values have half, steps are left out evenly: what is kept of a step is whole. `leftOut`: how
+// many, of which something is left out.
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(
+    const Project& project, std::int64_t run, std::int64_t most, std::int64_t* leftOut = nullptr);
 
 // What row `stepId` of `steps` has of its batch, added to its record: densities, inputs, losses of rows; contents while they
 // are no more than `contentBytes` together.

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
+#include "app/cli/setting_json.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/bisect.h"
@@ -60,34 +60,35 @@ Result<BisectQuestion> bisectQuestion(const BisectArguments& a) {
 void printBisectJson(const BisectReport& report) {
   nlohmann::json options = nlohmann::json::array();
   for (const BisectOption& o : report.options)
-    options.push_back({{"option", o.name}, {"reference", o.reference}, {"value", o.value}});
+    options.push_back(
+        {{"option", o.name}, {"reference", settingJson(o.name, o.reference)}, {"value", settingJson(o.name, o.value)}});
   sayJson({{"event", "bisect"},
            {"step", report.step},
            {"batch", report.batch},
            {"tolerance", report.tolerance},
-           {"noise", numberJson(report.noise)},
+           {"noise", report.noise},
            {"pairs", report.pairs},
-           {"bound", numberJson(report.all.bound)},
+           {"bound", report.all.bound},
            {"candidates", report.candidates},
            {"tried", report.tried},
            {"differs", report.differs},
-           {"error", numberJson(report.all.error)},
+           {"error", report.all.error},
            {"worst", report.all.what},
            {"options", options},
-           {"options_error", numberJson(report.found.error)},
-           {"options_bound", numberJson(report.found.bound)},
+           {"options_error", report.found.error},
+           {"options_bound", report.found.bound},
            {"first",
             {{"value", report.value},
              {"node", report.label},
              {"module", report.module},
              {"source", report.source},
-             {"error", numberJson(report.valueError)}}},
+             {"error", report.valueError}}},
            {"nodes", report.nodes},
            {"inputs", report.inputs},
            {"file", report.file.string()},
            {"data", report.data.string()},
            {"shown", report.shown},
-           {"shown_error", numberJson(report.shownError)},
+           {"shown_error", report.shownError},
            {"note", report.note}});
 }
 

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_project.h"
 #include "app/cli/output.h"
+#include "app/cli/setting_json.h"
 #include "app/cli/terminal.h"
 #include "engine/snapshot/units.h"
 #include "storage/comparison.h"
@@ -23,7 +23,7 @@ using storage::TimeDifference;
 
 constexpr std::size_t kShownOps = 20;  // of the text; --json has them all
 
-Json number(const std::optional<double>& x) { return x ? numberJson(*x) : Json(nullptr); }
+Json number(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
 
 Json divergence(const std::optional<storage::Divergence>& d) {
   if (!d) return nullptr;
@@ -91,12 +91,16 @@ void printCompareJson(const RunComparison& c, const std::vector<TrialPair>& pair
   };
   for (const TrialPair& pair : pairs)
     trials.push_back({{"option", pair.a.option()},
-                      {"from", pair.a.from()},
-                      {"to", pair.a.to()},
+                      {"from", settingJson(pair.a.option(), pair.a.from())},
+                      {"to", settingJson(pair.a.option(), pair.a.to())},
                       {"a", trial(pair.a)},
                       {"b", trial(pair.b)}});
   Json options = Json::array(), memory = Json::array(), divergences = Json::array();
-  for (const auto& o : c.options) options.push_back({{"name", o.name}, {"a", orNull(o.a)}, {"b", orNull(o.b)}});
+  const auto setting = [](const std::string& name, const std::optional<std::string>& value) {
+    return value ? settingJson(name, *value) : Json(nullptr);
+  };
+  for (const auto& o : c.options)
+    options.push_back({{"name", o.name}, {"a", setting(o.name, o.a)}, {"b", setting(o.name, o.b)}});
   for (const auto& m : c.memory) memory.push_back({{"name", m.name}, {"a_bytes", orNull(m.a)}, {"b_bytes", orNull(m.b)}});
   for (const auto& d : c.steps.divergences) divergences.push_back(divergence(d));
   const Json root{{"event", "compare"},

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
@@ -39,7 +38,7 @@ void tellBatch(const EvaluatedBatch& batch, bool json) {
     sayJson({{"event", "evaluated_batch"},
              {"batch", batch.index},
              {"label", batch.label},
-             {"loss", numberJson(batch.loss)},
+             {"loss", batch.loss},
              {"labels", batch.labels},
              {"correct", batch.correct}});
     return;
@@ -51,12 +50,12 @@ void tellBatch(const EvaluatedBatch& batch, bool json) {
 
 void tellAll(const Evaluation& all, bool json) {
   if (json) {
-    nlohmann::json event = {{"event", "evaluation"},     {"batches", all.batches}, {"loss", numberJson(all.loss)},
+    nlohmann::json event = {{"event", "evaluation"},     {"batches", all.batches}, {"loss", all.loss},
                             {"weighted", all.weighted},  {"ns", all.ns},           {"plans", all.plans},
                             {"synthetic", all.synthetic}};
     if (all.crossEntropy)
       event.update({{"labels", all.labels}, {"correct", all.correct}, {"accuracy", share(all.correct, all.labels)}});
-    if (all.weighted) event["perplexity"] = numberJson(std::exp(all.loss));
+    if (all.weighted) event["perplexity"] = std::exp(all.loss);
     sayJson(event);
     return;
   }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/json_number.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
 #include "engine/snapshot/utf8.h"
@@ -37,13 +36,13 @@ void printGoldenReportJson(const GoldenReport& report) {
              {"kind", kindName(row.kind)},
              {"name", toUtf8(row.name)},
              {"shape", row.dims},
-             {"max_abs", numberJson(row.maxAbs)},
-             {"max_rel", numberJson(row.maxRel)},
-             {"cosine", numberJson(row.cosine)},
-             {"tolerance", numberJson(row.tolerance)},
+             {"max_abs", row.maxAbs},
+             {"max_rel", row.maxRel},
+             {"cosine", row.cosine},
+             {"tolerance", row.tolerance},
              {"index", row.index},
-             {"found", numberJson(row.found)},
-             {"expected", numberJson(row.expected)},
+             {"found", row.found},
+             {"expected", row.expected},
              {"verdict", verdictName(row.verdict)},
              {"reason", toUtf8(row.words)},
              {"cause", toUtf8(row.cause)},

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
@@ -34,8 +33,8 @@ void printJson(const snapshot::GradcheckReport& report) {
       inputs.push_back({{"index", input.index()},
                         {"name", input.name()},
                         {"dims", std::vector<std::int64_t>(input.dims().begin(), input.dims().end())},
-                        {"norm", numberJson(input.norm())},
-                        {"error", numberJson(input.error())},
+                        {"norm", input.norm()},
+                        {"error", input.error()},
                         {"probes", input.probes()},
                         {"verdict", input.verdict()}});
     sayJson({{"event", "gradcheck"},

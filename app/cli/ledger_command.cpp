@@ -10,6 +10,7 @@
 #include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/record_run.h"
+#include "app/cli/setting_json.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/ledger.h"
@@ -65,7 +66,7 @@ void printLedgerJson(const Ledger& ledger, const std::string& disturbance) {
              {"spent", advice.spent},
              {"change", advice.change},
              {"option", advice.option},
-             {"value", advice.value},
+             {"value", settingJson(advice.option, advice.value)},
              {"gain_ns", advice.gainNs},
              {"trial", advice.trial}});
   nlohmann::json total = lineJson("ledger", ledger.total());

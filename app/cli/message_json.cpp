@@ -2,8 +2,10 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/snapshot/extent.h"
 
 namespace stepscope::cli {
 namespace {
@@ -13,9 +15,10 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Json = nlohmann::json;
 
-Json real(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+// An extent may be a symbol, so the message has texts.
+Json textJson(const FieldDescriptor* f, std::string text) {
+  const auto extent = f->name() == "dims" ? extentOf(text) : std::nullopt;
+  return extent ? Json(*extent) : Json(std::move(text));
 }
 
 // The field, or its element `index` where that is not below 0.
@@ -26,11 +29,11 @@ Json valueOf(const Message& m, const Reflection& r, const FieldDescriptor* f, in
     case FieldDescriptor::CPPTYPE_INT64: return one ? r.GetInt64(m, f) : r.GetRepeatedInt64(m, f, index);
     case FieldDescriptor::CPPTYPE_UINT32: return one ? r.GetUInt32(m, f) : r.GetRepeatedUInt32(m, f, index);
     case FieldDescriptor::CPPTYPE_UINT64: return one ? r.GetUInt64(m, f) : r.GetRepeatedUInt64(m, f, index);
-    case FieldDescriptor::CPPTYPE_DOUBLE: return real(one ? r.GetDouble(m, f) : r.GetRepeatedDouble(m, f, index));
-    case FieldDescriptor::CPPTYPE_FLOAT: return real(one ? r.GetFloat(m, f) : r.GetRepeatedFloat(m, f, index));
+    case FieldDescriptor::CPPTYPE_DOUBLE: return one ? r.GetDouble(m, f) : r.GetRepeatedDouble(m, f, index);
+    case FieldDescriptor::CPPTYPE_FLOAT: return one ? r.GetFloat(m, f) : r.GetRepeatedFloat(m, f, index);
     case FieldDescriptor::CPPTYPE_BOOL: return one ? r.GetBool(m, f) : r.GetRepeatedBool(m, f, index);
     case FieldDescriptor::CPPTYPE_ENUM: return (one ? r.GetEnum(m, f) : r.GetRepeatedEnum(m, f, index))->name();
-    case FieldDescriptor::CPPTYPE_STRING: return one ? r.GetString(m, f) : r.GetRepeatedString(m, f, index);
+    case FieldDescriptor::CPPTYPE_STRING: return textJson(f, one ? r.GetString(m, f) : r.GetRepeatedString(m, f, index));
     case FieldDescriptor::CPPTYPE_MESSAGE:
       if (one) return r.HasField(m, f) ? messageJson(r.GetMessage(m, f)) : Json(nullptr);
       return messageJson(r.GetRepeatedMessage(m, f, index));

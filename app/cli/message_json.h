@@ -8,8 +8,8 @@
 
 namespace stepscope::cli {
 
-// Integers of 64 bits are numbers too (protobuf's own writer makes strings of them); NaN and infinities are strings, bytes
-// are left out, messages that were not set are null.
+// Integers of 64 bits are numbers too (protobuf's own writer makes strings of them), and so are extents of shapes (`dims`)
+// that are no symbols. Bytes are left out, messages that were not set are null.
 nlohmann::json messageJson(const google::protobuf::Message& message);
 
 }  // namespace stepscope::cli

@@ -5,23 +5,12 @@
 
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/setting_json.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/passes/attention_pattern.h"
 
 namespace stepscope::cli {
-namespace {
-
-// The value of an option that counts or measures something is a number; where it says something else ("auto"), and of other
-// options, it is text.
-nlohmann::json valueJson(std::string_view kind, const std::string& value) {
-  if (kind != "count" && kind != "bytes" && kind != "number") return value;
-  nlohmann::json number = nlohmann::json::parse(value, nullptr, false);
-  return number.is_number() ? number : nlohmann::json(value);
-}
-
-}  // namespace
-
 Command optionsCommand() {
   struct Arguments {
     bool json = false, patterns = false;
@@ -56,8 +45,8 @@ Command optionsCommand() {
       if (a->json)
         sayJson({{"event", "option"},
                  {"name", info.name},
-                 {"value", valueJson(info.kind, value)},
-                 {"default", valueJson(info.kind, std::string(info.defaultValue))},
+                 {"value", settingJson(info.name, value, a->shared.table())},
+                 {"default", settingJson(info.name, std::string(info.defaultValue), a->shared.table())},
                  {"set_by", setBy},
                  {"doc", info.doc},
                  {"choices", info.choices},

@@ -10,7 +10,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/json_number.h"
 #include "engine/lab/first_cause.h"
 #include "engine/snapshot/units.h"
 #include "engine/snapshot/utf8.h"
@@ -18,7 +17,6 @@
 namespace stepscope::cli {
 namespace {
 
-// A number that JSON can hold; NaN and infinities become strings, which readers of JSON accept.
 std::size_t width(const std::string& text) {
   std::size_t columns = 0;
   for (const char c : text) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -135,7 +133,7 @@ void Output::cause(const FirstCause& cause, const std::vector<std::string>& trai
   if (json_) {
     nlohmann::json inputs = nlohmann::json::array();
     for (const CauseOperand& operand : cause.operands)
-      inputs.push_back({{"name", toUtf8(operand.name)}, {"value", numberJson(operand.value)}, {"index", operand.index}});
+      inputs.push_back({{"name", toUtf8(operand.name)}, {"value", operand.value}, {"index", operand.index}});
     sayJson({{"event", "nan"},
              {"step", cause.step},
              {"first",
@@ -192,7 +190,7 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
                {"kept_bytes", p.stash_bytes()},
                {"saved_bytes", p.saved_bytes()},
                {"saved_arena_bytes", p.saved_arena_bytes()},
-               {"cost_ns", numberJson(p.cost_ns())},
+               {"cost_ns", p.cost_ns()},
                {"measured", report.measured()},
                {"timed_steps", report.timed_steps()},
                {"cold", report.cold()},
@@ -201,8 +199,8 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
       sayJson({{"event", "recompute_point"},
                {"peak_bytes", p.peak_bytes()},
                {"arena_bytes", p.arena_bytes()},
-               {"extra_ns", numberJson(p.extra_ns())},
-               {"step_ns", numberJson(p.step_ns())},
+               {"extra_ns", p.extra_ns()},
+               {"step_ns", p.step_ns()},
                {"nodes", p.nodes()},
                {"plan", p.plan()},
                {"exact", p.exact()}});
@@ -242,9 +240,11 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
                          {"learning_rate", r.learning_rate()},
                          {"updated", r.updated()},
                          {"samples", r.samples()},
-                         {"tokens", r.tokens()}};
-    event["loss"] = r.has_loss() ? numberJson(r.loss()) : nlohmann::json(nullptr);
-    if (r.has_gradient_norm()) event["gradient_norm"] = numberJson(r.gradient_norm());
+                         {"tokens", tokens.all},
+                         {"trained_tokens", tokens.trained},
+                         {"padding_tokens", tokens.padding}};
+    event["loss"] = r.has_loss() ? nlohmann::json(r.loss()) : nlohmann::json(nullptr);
+    if (r.has_gradient_norm()) event["gradient_norm"] = r.gradient_norm();
     for (const snapshot::InputDensity& density : r.densities())
       if (!density.decision().empty())
         event["densities"].push_back({{"input", density.input()},

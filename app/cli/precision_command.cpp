@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
@@ -26,13 +25,13 @@ void printPrecisionJson(const snapshot::PrecisionReport& report) {
            {"forced", report.forced()},
            {"step", report.step()},
            {"batch", report.batch()},
-           {"loss_scale", numberJson(report.loss_scale())},
-           {"loss", numberJson(report.loss())},
-           {"reference_loss", numberJson(report.reference_loss())},
-           {"loss_error", numberJson(report.loss_error())},
-           {"error", numberJson(report.error())},
+           {"loss_scale", report.loss_scale()},
+           {"loss", report.loss()},
+           {"reference_loss", report.reference_loss()},
+           {"loss_error", report.loss_error()},
+           {"error", report.error()},
            {"not_finite", report.not_finite()},
-           {"update_error", numberJson(report.update_error())},
+           {"update_error", report.update_error()},
            {"skipped", report.skipped()}});
   for (const auto& c : report.classes()) {
     nlohmann::json exponents = nlohmann::json::array();
@@ -60,30 +59,30 @@ void printPrecisionJson(const snapshot::PrecisionReport& report) {
     sayJson({{"event", "precision_gradient"},
              {"name", g.name()},
              {"elements", g.elements()},
-             {"cosine", numberJson(g.cosine())},
-             {"error", numberJson(g.error())},
-             {"max_abs", numberJson(g.max_abs())},
-             {"max_rel", numberJson(g.max_rel())},
+             {"cosine", g.cosine()},
+             {"error", g.error()},
+             {"max_abs", g.max_abs()},
+             {"max_rel", g.max_rel()},
              {"not_finite", g.not_finite()},
-             {"norm", numberJson(g.norm())},
-             {"terms", numberJson(g.terms())},
+             {"norm", g.norm()},
+             {"terms", g.terms()},
              {"zero_up_to_rounding", g.zero()},
-             {"update_error", numberJson(g.update_error())}});
+             {"update_error", g.update_error()}});
   for (const auto& n : report.nodes()) {
     nlohmann::json event{{"event", "precision_node"},
                          {"node", n.node()},
                          {"op", n.op()},
                          {"module", n.module()},
                          {"dtype", n.dtype()},
-                         {"added", numberJson(n.added())},
+                         {"added", n.added()},
                          {"overflowed", n.not_finite()},
                          {"override", n.override()},
                          {"measured", n.measured()},
-                         {"error", numberJson(report.error())},
+                         {"error", report.error()},
                          {"not_finite", report.not_finite()}};
     if (n.measured()) {
-      event["error_with_override"] = numberJson(n.error_with_override());
-      event["loss_error_with_override"] = numberJson(n.loss_error_with_override());
+      event["error_with_override"] = n.error_with_override();
+      event["loss_error_with_override"] = n.loss_error_with_override();
       event["not_finite_with_override"] = n.not_finite_with_override();
     }
     sayJson(event);

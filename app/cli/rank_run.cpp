@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/json_number.h"
 #include "app/cli/terminal.h"
 #include "engine/comm/local_ranks.h"
 #include "engine/comm/mpi_transport.h"
@@ -122,7 +121,7 @@ void sayRanks(const std::vector<storage::RankStep>& ranks) {
                              {"begin_ns", c.beginNs},
                              {"sent_bytes", c.sentBytes}});
     rows.push_back({{"rank", r.rank},
-                    {"loss", numberJson(r.loss)},
+                    {"loss", r.loss},
                     {"ns", r.ns},
                     {"wait_ns", r.waitNs},
                     {"move_ns", r.moveNs},

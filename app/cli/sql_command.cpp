@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_project.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
@@ -20,7 +19,7 @@ Json json(const storage::SqlCell& cell) {
   struct Visitor {
     Json operator()(std::monostate) const { return nullptr; }
     Json operator()(std::int64_t value) const { return value; }
-    Json operator()(double value) const { return numberJson(value); }
+    Json operator()(double value) const { return value; }
     Json operator()(const std::string& value) const { return value; }
     Json operator()(storage::SqlBlob value) const { return {{"blob_bytes", value.bytes}}; }
   };

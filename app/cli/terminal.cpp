@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "storage/json_values.h"
 
 namespace stepscope::cli {
 namespace {
@@ -93,7 +94,8 @@ void endJson(int exitCode) {
   sayJson(done);
 }
 
-void sayJson(const nlohmann::json& object) {
+void sayJson(nlohmann::json object) {
+  storage::spellNumbers(object);
   const auto event = object.is_object() ? object.find("event") : object.end();
   ended = object.is_object() && event != object.end() && (*event == "done" || *event == "error");
   terminal::writeOut(object.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");

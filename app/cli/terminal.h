@@ -64,8 +64,8 @@ void speakJson();
 // The end of a command that returned this exit code: says "done" unless the last event was "done" or "error".
 void endJson(int exitCode);
 
-// One line of JSON in ASCII. NaN and infinities have to be strings already.
-void sayJson(const nlohmann::json& json);
+// One line of JSON in ASCII. NaN and infinities, which JSON lacks, become the strings "NaN", "Infinity" and "-Infinity".
+void sayJson(nlohmann::json json);
 
 // "error: <message>" to stderr. The lines of a message that has several follow indented, so that none looks like another
 // error. With speakJson() also {"event":"error","message":…}. Returns kFailed.

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/record_run.h"
+#include "app/cli/setting_json.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/snapshot/units.h"
@@ -41,8 +41,8 @@ nlohmann::json trialJson(const snapshot::Trial& t) {
   const auto& p = t.parity();
   return {{"event", "trial"},
           {"option", t.option()},
-          {"from", t.from()},
-          {"to", t.to()},
+          {"from", settingJson(t.option(), t.from())},
+          {"to", settingJson(t.option(), t.to())},
           {"rounds", t.rounds()},
           {"median_ns_before", t.median_ns_before()},
           {"median_ns_after", t.median_ns_after()},
@@ -60,13 +60,13 @@ nlohmann::json trialJson(const snapshot::Trial& t) {
           {"parity",
            {{"compared", p.compared()},
             {"unavailable", p.unavailable()},
-            {"loss", numberJson(p.loss())},
-            {"gradient", numberJson(p.gradient())},
-            {"parameter", numberJson(p.parameter())},
-            {"loss_relative", numberJson(p.loss_relative())},
-            {"gradient_relative", numberJson(p.gradient_relative())},
-            {"parameter_relative", numberJson(p.parameter_relative())},
-            {"cosine", numberJson(p.cosine())},
+            {"loss", p.loss()},
+            {"gradient", p.gradient()},
+            {"parameter", p.parameter()},
+            {"loss_relative", p.loss_relative()},
+            {"gradient_relative", p.gradient_relative()},
+            {"parameter_relative", p.parameter_relative()},
+            {"cosine", p.cosine()},
             {"bits", p.bits()},
             {"worst", p.worst()}}},
           {"verdict", t.verdict()},

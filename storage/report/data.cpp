@@ -57,7 +57,7 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(data.timing, readTiming(project, run, data.steps));
   SS_STORE_ASSIGN(data.roofline, readRoofline(project, data.timing));
   SS_STORE_ASSIGN(data.kernels, readDeviceKernels(project, run));
-  SS_STORE_ASSIGN(data.statistics, readRecordedStatistics(project, run, kMostStatistics));
+  SS_STORE_ASSIGN(data.statistics, readRecordedStatistics(project, run, kMostStatistics, &data.statisticsLeftOut));
   SS_STORE_ASSIGN(data.trials, readTrials(project, run));
   SS_STORE_ASSIGN(data.ledger, readLedger(project, run));
   SS_STORE_ASSIGN(data.ranks, readRanks(project, run));

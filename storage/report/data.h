@@ -35,6 +35,7 @@ struct ReportData {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>
       statistics;                       // by step; thinned out where there are very many
   std::vector<snapshot::Trial> trials;  // newest session
+  std::int64_t statisticsLeftOut = 0;   // steps that were
   LedgerRecord ledger;                  // newest; without lines: none
   RankReport ranks;                     // of several processes; without rows: of one
   std::vector<AlertRow> alerts;

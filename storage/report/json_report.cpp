@@ -1,8 +1,10 @@
 #include "storage/report/json_report.h"
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/snapshot/extent.h"
+#include "storage/json_values.h"
 #include "storage/names.h"
 #include "storage/report/format.h"
 #include "storage/report/json_lines.h"
@@ -12,13 +14,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
+template <typename T>
+Json orNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
-
-Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
 template <typename Rows, typename Make>
 Json list(const Rows& rows, Make make) {
@@ -47,10 +46,10 @@ Json runJson(const ReportData& data) {
           {"status", r.status},
           {"message", r.message},
           {"started", r.startedAt},
-          {"ended", r.endedAt ? Json(*r.endedAt) : Json(nullptr)},
+          {"ended", orNull(r.endedAt)},
           {"steps", r.steps},
-          {"first_loss", number(r.firstLoss)},
-          {"last_loss", number(r.lastLoss)}};
+          {"first_loss", orNull(r.firstLoss)},
+          {"last_loss", orNull(r.lastLoss)}};
 }
 
 // Of the steps that recorded some.
@@ -89,8 +88,24 @@ Json machineJson(const snapshot::MachineInfo& m) {
           {"libraries", texts(m.libraries())}};
 }
 
+Json dimsJson(const auto& dims) {
+  return list(dims, [](const std::string& dim) {
+    const auto extent = extentOf(dim);
+    return extent ? Json(*extent) : Json(dim);
+  });
+}
+
+// What an option whose default is a number has is one; the values of others are texts.
+Json settingJson(const ReportData& data, const std::string& option, const std::string& value) {
+  const auto row = std::ranges::find(data.options, option, &OptionRow::name);
+  if (row == data.options.end()) return value;
+  const Json usual = Json::parse(row->defaultValue, nullptr, false), found = Json::parse(value, nullptr, false);
+  return usual.is_number() && found.is_number() ? found : Json(value);
+}
+
 Json inputJson(const snapshot::InputInfo& i) {
-  return {{"name", i.name()}, {"dtype", i.dtype()}, {"dims", texts(i.dims())}, {"role", i.role()}, {"reason", i.reason()}};
+  return {
+      {"name", i.name()}, {"dtype", i.dtype()}, {"dims", dimsJson(i.dims())}, {"role", i.role()}, {"reason", i.reason()}};
 }
 
 Json modelJson(const snapshot::ModelInfo& m) {
@@ -163,7 +178,7 @@ Json timingJson(const Timing& timing) {
                 {"implementation", i.implementation},
                 {"bytes_read", i.bytesRead},
                 {"bytes_written", i.bytesWritten},
-                {"flops", number(i.flops)},
+                {"flops", i.flops},
                 {"view", i.view},
                 {"share", i.share},
                 {"time", statsJson(i.time)}};
@@ -186,25 +201,25 @@ Json timingJson(const Timing& timing) {
 Json rooflineJson(const ReportData& data) {
   return {{"peaks", list(data.roofline.peaks,
                          [](const PeakRow& p) {
-                           return Json{{"name", p.name},         {"per_second", number(p.perSecond)},
+                           return Json{{"name", p.name},         {"per_second", p.perSecond},
                                        {"capacity", p.capacity}, {"measured_over", p.measuredOver},
-                                       {"threads", p.threads},   {"waiting", number(p.waiting)}};
+                                       {"threads", p.threads},   {"waiting", p.waiting}};
                          })},
           {"instructions", list(data.roofline.rows,
                                 [&data](const RooflineRow& r) {
                                   const InstructionTime& i = data.timing.instructions[r.instruction];
                                   return Json{{"position", i.position},
-                                              {"flops", number(i.flops)},
+                                              {"flops", i.flops},
                                               {"bytes", r.bytes},
                                               {"core_cache_bytes", r.coreCacheBytes},
                                               {"shared_cache_bytes", r.sharedCacheBytes},
                                               {"memory_bytes", r.memoryBytes},
-                                              {"intensity", number(r.intensity)},
-                                              {"roof_ns", number(r.roofNs)},
+                                              {"intensity", orNull(r.intensity)},
+                                              {"roof_ns", r.roofNs},
                                               {"bound_by", r.boundBy},
                                               {"median_ns", r.share ? Json(i.time.median) : Json(nullptr)},
-                                              {"share", number(r.share)},
-                                              {"measured_bytes", r.measuredBytes ? Json(*r.measuredBytes) : Json(nullptr)}};
+                                              {"share", orNull(r.share)},
+                                              {"measured_bytes", orNull(r.measuredBytes)}};
                                 })},
           {"counted", data.roofline.counted}};
 }
@@ -219,15 +234,15 @@ Json kernelsJson(const ReportData& data) {
                          {"threads", r.threads},
                          {"registers", r.registers},
                          {"shared_bytes", r.sharedBytes},
-                         {"occupancy", number(r.occupancy)},
+                         {"occupancy", r.occupancy},
                          {"launches", r.launches},
                          {"ns", r.ns},
                          {"queue_ns", r.queueNs},
                          {"counted", r.counted},
                          {"read_bytes", r.readBytes},
                          {"written_bytes", r.writtenBytes},
-                         {"achieved_occupancy", number(r.achieved)},
-                         {"tensor", number(r.tensor)}};
+                         {"achieved_occupancy", orNull(r.achieved)},
+                         {"tensor", orNull(r.tensor)}};
            })}};
 }
 
@@ -239,14 +254,17 @@ Json passJson(const PassRow& p) {
           {"nodes_before", p.nodesBefore},
           {"nodes_after", p.nodesAfter},
           {"notes", p.notes},
-          {"near_misses", list(p.nearMisses, [](const NearMissRow& m) {
-             return Json{{"node", m.node}, {"name", m.nodeName}, {"condition", m.condition}};
-           })}};
+          {"near_misses", list(p.nearMisses,
+                               [](const NearMissRow& m) {
+                                 return Json{{"node", m.node}, {"name", m.nodeName}, {"condition", m.condition}};
+                               })},
+          {"near_misses_in_all", p.nearMissesInAll}};
 }
 
 JsonLines stepLines(const ReportData& data) {
   JsonLines lines;
-  for (const StepRow& s : data.steps) {
+  for (std::size_t i = 0; i < data.steps.size(); ++i) {
+    const StepRow& s = data.steps[i];
     lines.begin();
     lines.member("step", s.step);
     lines.member("loss", s.loss);
@@ -265,6 +283,8 @@ JsonLines stepLines(const ReportData& data) {
     lines.member("wait_ns", s.waitNs);
     lines.member("speed", s.speed);
     lines.member("batch", s.batch);
+    lines.member("trained_tokens", data.tokens[i].trained);
+    lines.member("padding_tokens", data.tokens[i].padding);
     lines.end();
   }
   return lines;
@@ -278,24 +298,17 @@ std::string jsonReport(const ReportData& data) {
   root["run"] = runJson(data);
   root["machine"] = machineJson(data.machine);
   root["model"] = modelJson(data.modelInfo);
-  root["options"] = list(data.options, [](const OptionRow& o) {
+  root["options"] = list(data.options, [&](const OptionRow& o) {
     return Json{{"name", o.name},
-                {"value", withoutFolders(o.value)},
-                {"default", o.defaultValue},
+                {"value", settingJson(data, o.name, withoutFolders(o.value))},
+                {"default", settingJson(data, o.name, o.defaultValue)},
                 {"set_by", o.setBy},
                 {"effect", o.effect},
                 {"doc", o.doc}};
   });
   root["phases"] = list(data.phases, [](const PhaseRow& p) {
-    return Json{{"id", p.id},
-                {"parent", p.parent ? Json(*p.parent) : Json(nullptr)},
-                {"depth", p.depth},
-                {"name", p.name},
-                {"begin_ns", p.beginNs},
-                {"ns", p.ns},
-                {"peak_bytes", p.peakBytes},
-                {"count", p.count},
-                {"error", p.error}};
+    return Json{{"id", p.id}, {"parent", orNull(p.parent)}, {"depth", p.depth}, {"name", p.name},  {"begin_ns", p.beginNs},
+                {"ns", p.ns}, {"peak_bytes", p.peakBytes},  {"count", p.count}, {"error", p.error}};
   });
   root["passes"] = list(data.passes, passJson);
   root["plan"] = planJson(data.plan);
@@ -312,7 +325,7 @@ std::string jsonReport(const ReportData& data) {
                     {"wall_ns", processor.wall},
                     {"busy", processor.busy()},
                     {"ns_without_core", data.ledger.withoutCore()},
-                    {"roof_waiting", number(data.ledger.roofWaiting)}};
+                    {"roof_waiting", data.ledger.roofWaiting}};
   root["ledger"]["lines"] = list(data.ledger.lines, [](const LedgerRow& l) {
     return Json{{"instruction", l.instruction},
                 {"phase", l.phase},
@@ -333,9 +346,10 @@ std::string jsonReport(const ReportData& data) {
                 {"ns_waiting", l.nsWaiting},
                 {"roof_ns", l.roofNs}};
   });
-  root["ledger"]["advice"] = list(data.ledger.advice, [](const LedgerAdviceRow& a) {
-    return Json{{"spent", a.spent}, {"change", a.change},  {"option", a.option},
-                {"value", a.value}, {"gain_ns", a.gainNs}, {"trial", a.trial}};
+  root["ledger"]["advice"] = list(data.ledger.advice, [&](const LedgerAdviceRow& a) {
+    return Json{{"spent", a.spent},    {"change", a.change},
+                {"option", a.option},  {"value", settingJson(data, a.option, a.value)},
+                {"gain_ns", a.gainNs}, {"trial", a.trial}};
   });
   root["ranks"] = list(data.ranks.ranks, [](const RankRow& r) {
     return Json{{"rank", r.rank},
@@ -356,10 +370,10 @@ std::string jsonReport(const ReportData& data) {
         {"node", c.node},      {"steps", c.steps},          {"mean_wait_ns", c.meanWaitNs}, {"worst_wait_ns", c.worstWaitNs},
         {"move_ns", c.moveNs}, {"exposed_ns", c.exposedNs}, {"sent_bytes", c.sentBytes},    {"waited_for", c.last}};
   });
-  root["trials"] = list(data.trials, [](const snapshot::Trial& t) {
+  root["trials"] = list(data.trials, [&](const snapshot::Trial& t) {
     return Json{{"option", t.option()},
-                {"from", t.from()},
-                {"to", t.to()},
+                {"from", settingJson(data, t.option(), t.from())},
+                {"to", settingJson(data, t.option(), t.to())},
                 {"rounds", t.rounds()},
                 {"median_ns_before", t.median_ns_before()},
                 {"median_ns_after", t.median_ns_after()},
@@ -377,6 +391,7 @@ std::string jsonReport(const ReportData& data) {
   });
   root["steps"] = nullptr;
   root["statistics"] = nullptr;
+  root["statistics_steps_left_out"] = data.statisticsLeftOut;
   root["alerts"] = list(data.alerts, [](const AlertRow& a) {
     return Json{{"severity", a.severity}, {"code", a.code}, {"message", a.message},        {"node", a.node},
                 {"value", a.value},       {"step", a.step}, {"instruction", a.instruction}};
@@ -385,6 +400,7 @@ std::string jsonReport(const ReportData& data) {
     return Json{{"what", l.what},          {"amount", l.amount}, {"first_step", l.firstStep},
                 {"last_step", l.lastStep}, {"reason", l.reason}, {"advice", l.advice}};
   });
+  spellNumbers(root);
   // Names may hold bytes that are no text; the encoder puts U+FFFD in their place.
   std::string document = root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   putLines(document, "steps", stepLines(data));

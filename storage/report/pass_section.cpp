@@ -48,10 +48,12 @@ MaybeSection passSection(const ReportData& data) {
                     {"what it did", "decisions, and the first condition that failed", Quantity::kText, true}},
                    {}};
   for (const PassRow& pass : data.passes) {
-    const auto misses = static_cast<std::int64_t>(pass.nearMisses.size());
+    const std::int64_t misses = pass.nearMissesInAll;
     Cell did(pass.notes);
     did.points = reasonsOf(pass);
     did.pointsTitle = fmt::format("{} near {}", units::count(misses), misses == 1 ? "miss" : "misses");
+    if (const auto shown = std::ssize(pass.nearMisses); shown < misses)
+      did.pointsTitle += fmt::format(", the first {} of them", units::count(shown));
     table.rows.push_back({elided(pass.name, 60), pass.ns, pass.matches, misses, nodesCell(pass), std::move(did)});
   }
   return doc::Section{

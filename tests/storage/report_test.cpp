@@ -254,7 +254,28 @@ TEST_F(Report, JsonParsesAndIsComplete) {
   EXPECT_EQ(json["steps"].size(), 50u);
   EXPECT_EQ(json["phases"][1]["parent"], json["phases"][0]["id"]);
   EXPECT_EQ(json["plan"]["buffers"].size(), static_cast<std::size_t>(testing::samplePlan({2, 0}).buffers_size()));
-  EXPECT_EQ(Json::parse(make("evil.stepscope", "r.json"))["steps"][3]["loss"], "NaN");
+  const Json evil = Json::parse(make("evil.stepscope", "r.json"));
+  EXPECT_EQ(evil["steps"][3]["loss"], "NaN");
+  EXPECT_EQ(evil["ledger"]["advice"][0]["gain_ns"], "NaN");
+}
+
+// The sample's batches have 256 tokens, of which 200 and a few are no padding.
+TEST_F(Report, ThroughputCountsWhatIsTrainedOn) {
+  const Json step = Json::parse(make("a.stepscope", "r.json"))["steps"][3];
+  EXPECT_EQ(step["tokens"], 256);
+  EXPECT_EQ(step["trained_tokens"], 203);
+  EXPECT_EQ(step["padding_tokens"], 53);
+  const auto data = readReportData(*Project::openReadOnly(*folder_ / "a.stepscope"), 0);
+  ASSERT_TRUE(data) << data.error().message;
+  double trained = 0, seconds = 0;
+  for (std::size_t i = 0; i < data->steps.size(); ++i) {
+    if (!data->steps[i].judged) continue;
+    trained += static_cast<double>(200 + data->steps[i].step % 7);
+    seconds += static_cast<double>(data->steps[i].ns) * 1e-9;
+  }
+  const std::string page = make("a.stepscope", "r.txt");
+  EXPECT_NE(page.find(units::count(static_cast<std::int64_t>(trained / seconds)) + " tokens/s"), std::string::npos);
+  EXPECT_NE(page.find(" % padding"), std::string::npos);
 }
 
 // Reads RFC 4180.

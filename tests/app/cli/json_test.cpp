@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -190,13 +191,55 @@ TEST(JsonEvents, NumbersAreNumbersAndNullIsNull) {
   const auto model = eventsOfRun("inspect " SS_SAMPLES "/digits/model.onnx", folder.path())[0];
   EXPECT_TRUE(model["file_bytes"].is_number_integer() && model["parameters"][0]["bytes"].is_number_integer());
   EXPECT_TRUE(model["parameters"][0]["dims"][0].is_number_integer() && model["opsets"].is_object());
+  // Extents of inputs are numbers where they are no symbols.
+  EXPECT_EQ(model["inputs"][0]["dims"], nlohmann::json::parse(R"(["batch", 1, 8, 8])"));
   for (const auto& option : eventsOfRun("options --set threads=3 --set record.batch=7", folder.path())) {
     if (option.value("name", "") == "threads") EXPECT_EQ(option["value"], 3) << option;
     if (option.value("name", "") == "ring.bytes") EXPECT_EQ(option["default"], 268435456) << option;
     if (option.value("name", "") == "record.batch") EXPECT_EQ(option["value"], "7") << "may also be auto: " << option;
+    for (const char* number : {"cuda.streams", "checkpoint.seconds", "checkpoint.keep", "record.keep"})
+      if (option.value("name", "") == number) EXPECT_TRUE(option["default"].is_number()) << option;
   }
   const auto machine = eventsOfRun("doctor", folder.path())[0];
   EXPECT_TRUE(machine["memory_bytes"].is_number_integer() && machine["peak"]["levels"][0]["capacity"].is_number_integer());
+}
+
+// JSON has no NaN: a null would say that there is no loss.
+TEST(JsonEvents, NumbersThatAreNotFiniteAreWords) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string();
+  (void)run("train " + kSample + " --lr 1e30 --steps 4 --project " + project, folder.path());
+  const auto event = eventsOfRun("inspect " + project, folder.path())[0];
+  ASSERT_EQ(event["event"], "run");
+  EXPECT_TRUE(event["first_loss"].is_number()) << event;
+  EXPECT_TRUE(event["last_loss"] == "NaN" || event["last_loss"] == "Infinity") << event;
+}
+
+// Settings are what `options --json` has them as, wherever a command tells of them.
+TEST(JsonEvents, SettingsThatCountAreNumbers) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string();
+  for (const char* settings : {" --threads 1 --lr 0.5", " --threads 2 --lr 0.25 --set pass.cse=off"})
+    ASSERT_EQ(run("train " + kSample + settings + " --project " + project, folder.path()).exitCode, 0);
+  std::map<std::string, nlohmann::json> differ;
+  const auto comparison = eventsOfRun("compare " + project + " 1 2", folder.path())[0];
+  for (const auto& option : comparison["options"]) differ[option["name"]] = {option["a"], option["b"]};
+  EXPECT_EQ(differ["threads"], nlohmann::json({1, 2}));
+  EXPECT_EQ(differ["lr"], nlohmann::json({0.5, 0.25}));
+  EXPECT_EQ(differ["pass.cse"], nlohmann::json({"on", "off"}));
+}
+
+// Throughput is of what is trained on; the rest of the batch has its name.
+TEST(JsonEvents, StepsSayWhatOfTheirTokensIsPadding) {
+  const TemporaryFolder folder;
+  const std::string padded = "train " SS_SAMPLES "/padding --steps 2";
+  for (const auto& event : eventsOfRun(padded, folder.path())) {
+    if (event["event"] != "step") continue;
+    EXPECT_GT(event["padding_tokens"].get<std::int64_t>(), 0) << event;
+    EXPECT_LT(event["trained_tokens"].get<std::int64_t>(), event["tokens"].get<std::int64_t>()) << event;
+  }
+  const std::string text = run(padded, folder.path()).text;
+  EXPECT_NE(text.find(" % padding"), std::string::npos) << text;
 }
 
 // What a command does not use stands in no help of it; it is taken all the same, as scripts of before give it.
