@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
@@ -161,6 +162,28 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensitie
   return densitiesOf(project, standingSteps(project.schemaVersion()), run, most);
 }
 
+Result<std::vector<TokenCount>> readTokenCounts(const Project& project, std::int64_t run,
+                                                const std::vector<StepRow>& steps) {
+  std::vector<TokenCounter> counters;
+  std::unordered_map<std::int64_t, std::size_t> places;  // by steps.id
+  for (const StepRow& step : steps) {
+    if (step.tokens > 0) places.emplace(step.id, counters.size());
+    counters.emplace_back(step.tokens);
+  }
+  if (!places.empty() && project.schemaVersion() >= kFirstVersion) {
+    SS_STORE_ASSIGN(Statement rows,
+                    project.connection().prepare("SELECT step_id, kind, valid, total FROM batch_densities WHERE run = ?"));
+    rows.bind(run);
+    while (rows.next())
+      if (const auto place = places.find(rows.integer(0)); place != places.end())
+        counters[place->second].add(rows.text(1), rows.integer(2), rows.integer(3));
+    SS_STORE_TRY(rows.status());
+  }
+  std::vector<TokenCount> counts;
+  for (const TokenCounter& counter : counters) counts.push_back(counter.count());
+  return counts;
+}
+
 Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
                                                                               std::int64_t most, std::int64_t contentBytes) {
   return batchesOf(project, standingSteps(project.schemaVersion()), run, most, contentBytes);
@@ -209,6 +232,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
                                                                                                  std::int64_t most,
                                                                                                  std::int64_t* leftOut) {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
+  std::set<std::int64_t> without;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_TRY(addStatistics(project, run, most - most / 2, "kind != 'watched'", out, without));
   SS_STORE_TRY(addStatistics(project, run, std::max<std::int64_t>(1, most / 2), "kind = 'watched'", out, without));
@@ -233,7 +257,6 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readSt
                                                                                                 std::int64_t run,
                                                                                                 std::int64_t first,
                                                                                                 std::int64_t last) {
-  std::set<std::int64_t> without;
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
   SS_STORE_ASSIGN(Statement rows,

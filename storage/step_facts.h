@@ -9,6 +9,7 @@
 
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
+#include "engine/snapshot/token_count.h"
 #include "storage/error.h"
 #include "storage/project.h"
 #include "storage/queries.h"
@@ -18,6 +19,9 @@ namespace stepscope::storage {
 // By steps.id; of the newest `most` steps that have some.
 Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run,
                                                                                   std::int64_t most);
+
+// Of each of these steps, in their order: how many tokens it was trained on.
+Result<std::vector<TokenCount>> readTokenCounts(const Project& project, std::int64_t run, const std::vector<StepRow>& steps);
 
 // The batches that are kept of the newest `most` steps that have one, by steps.id. Contents are read of the newest steps
 // while they are no more than `contentBytes` together.

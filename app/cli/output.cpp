@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/lab/first_cause.h"
+#include "engine/snapshot/token_count.h"
 #include "engine/snapshot/units.h"
 #include "engine/snapshot/utf8.h"
 
@@ -228,6 +229,7 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
 }
 
 void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {
+  const TokenCount tokens = tokenCount(r);
   if (json_) {
     nlohmann::json event{{"event", "step"},
                          {"step", r.step()},
@@ -269,8 +271,10 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
                         units::time(r.ns()));
     if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", r.gradient_norm());
     if (r.loss_scale() > 0) line += fmt::format("  loss scale {}{}", r.loss_scale(), r.skipped() ? ", skipped" : "");
-    if (r.tokens() > 0 && r.ns() > 0)
-      line += fmt::format("  {:.0f} tokens/s", static_cast<double>(r.tokens()) * 1e9 / static_cast<double>(r.ns()));
+    const std::string untrained = untrainedText(tokens);
+    if (tokens.all > 0 && r.ns() > 0)
+      line += fmt::format("  {:.0f} tokens/s{}{}", static_cast<double>(tokens.trained) * 1e9 / static_cast<double>(r.ns()),
+                          untrained.empty() ? "" : ", ", untrained);
     else if (r.samples() > 0 && r.ns() > 0)
       line += fmt::format("  {:.0f} samples/s", static_cast<double>(r.samples()) * 1e9 / static_cast<double>(r.ns()));
     say("{}\n", Ready{line});

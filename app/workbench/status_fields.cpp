@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "app/workbench/status_line.h"
+#include "engine/snapshot/token_count.h"
 #include "views/common/counted_steps.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -64,16 +65,22 @@ void StatusLine::showLoss() {
 void StatusLine::showSpeed() {
   const PlanPtr& plan = store_.plan();
   const snapshot::StepRecord* last = store_.steps().empty() ? nullptr : store_.steps().back().get();
-  QString speed;
+  QString speed, padding;
   // The rate of another plan says nothing of this one.
   const snapshot::StepRecord* timed = plan ? newestOfPlan(store_) : last;
   if (timed && timed->ns() > 0 && ranThrough(*timed)) {
     const double seconds = static_cast<double>(timed->ns()) * 1e-9;
-    speed = timed->tokens() > 0
-                ? strong(format::countShort(static_cast<double>(timed->tokens()) / seconds)) + QStringLiteral(" tokens/s")
+    const TokenCount tokens = tokenCount(*timed);
+    padding = QString::fromStdString(untrainedText(tokens));
+    speed = tokens.all > 0
+                ? strong(format::countShort(static_cast<double>(tokens.trained) / seconds)) + QStringLiteral(" tokens/s")
                 : strong(format::countShort(static_cast<double>(timed->samples()) / seconds)) + QStringLiteral(" samples/s");
   }
-  speed_->setText(speed);
+  speed_->setText(padding.isEmpty() ? speed : speed + QStringLiteral(", ") + padding);
+  speed_->setToolTip(speed.isEmpty()
+                         ? QString()
+                         : QStringLiteral("Of the newest step. Tokens are those that the loss counts; the others "
+                                          "of the batch are padding, or their labels are ignored."));
 }
 
 void StatusLine::showPeak() {

@@ -35,10 +35,13 @@ constexpr std::string_view kStatsColumns = "n,total_ns,mean_ns,median_ns,p95_ns,
 std::string stepsCsv(const ReportData& data) {
   MarkedCsv csv(data,
                 "step,loss,learning_rate,gradient_norm,updated,samples,tokens,begin_ns,ns,planned_bytes,peak_bytes,warm_up,"
-                "stopped_in,cpu_ns,wait_ns,speed,batch");
-  for (const StepRow& s : data.steps)
+                "stopped_in,cpu_ns,wait_ns,speed,batch,trained_tokens,padding_tokens");
+  for (std::size_t i = 0; i < data.steps.size(); ++i) {
+    const StepRow& s = data.steps[i];
     csv.line(s.step, s.loss, s.learningRate, s.gradientNorm, s.updated ? 1 : 0, s.samples, s.tokens, s.beginNs, s.ns,
-             s.plannedBytes, s.peakBytes, s.warmUp ? 1 : 0, s.stoppedIn ? 1 : 0, s.cpuNs, s.waitNs, s.speed, s.batch);
+             s.plannedBytes, s.peakBytes, s.warmUp ? 1 : 0, s.stoppedIn ? 1 : 0, s.cpuNs, s.waitNs, s.speed, s.batch,
+             data.tokens[i].trained, data.tokens[i].padding);
+  }
   return csv.take();
 }
 

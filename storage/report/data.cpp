@@ -54,6 +54,7 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(data.phases, readPhases(project, run));
   SS_STORE_ASSIGN(data.passes, readPasses(project, run));
   SS_STORE_ASSIGN(data.steps, readSteps(project, run));
+  SS_STORE_ASSIGN(data.tokens, readTokenCounts(project, run, data.steps));
   SS_STORE_ASSIGN(data.timing, readTiming(project, run, data.steps));
   SS_STORE_ASSIGN(data.roofline, readRoofline(project, data.timing));
   SS_STORE_ASSIGN(data.kernels, readDeviceKernels(project, run));

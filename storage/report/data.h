@@ -27,15 +27,16 @@ struct ReportData {
   std::vector<OptionRow> options;
   std::vector<PhaseRow> phases;  // newest build
   std::vector<PassRow> passes;
-  std::vector<StepRow> steps;  // each step once, as last executed
+  std::vector<StepRow> steps;      // each step once, as last executed
+  std::vector<TokenCount> tokens;  // of each of them
   Timing timing;
   Roofline roofline;
   DeviceKernels kernels;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>
       statistics;                       // by step; thinned out where there are very many
-  std::vector<snapshot::Trial> trials;  // newest session
   std::int64_t statisticsLeftOut = 0;   // steps that were
+  std::vector<snapshot::Trial> trials;  // newest session
   LedgerRecord ledger;                  // newest; without lines: none
   RankReport ranks;                     // of several processes; without rows: of one
   std::vector<AlertRow> alerts;

@@ -54,11 +54,13 @@ Tile processorTile(const ReportData& data) {
 }
 
 Tile throughputTile(const ReportData& data) {
-  std::int64_t samples = 0, tokens = 0, ns = 0;
-  for (const StepRow& step : data.steps) {
+  std::int64_t samples = 0, ns = 0;
+  TokenCount tokens;
+  for (std::size_t i = 0; i < data.steps.size(); ++i) {
+    const StepRow& step = data.steps[i];
     if (!step.judged) continue;
     samples = saturatingAdd(samples, step.samples);
-    tokens = saturatingAdd(tokens, step.tokens);
+    tokens.add(data.tokens[i]);
     ns = saturatingAdd(ns, step.ns);
   }
   if (ns == 0)
@@ -68,9 +70,12 @@ Tile throughputTile(const ReportData& data) {
     const double value = static_cast<double>(amount) / (static_cast<double>(ns) / 1e9);
     return value >= 1000 ? units::count(static_cast<std::int64_t>(std::min(value, 9e18))) : fmt::format("{:.1f}", value);
   };
-  if (tokens > 0)
-    return {"Throughput", Text(rate(tokens) + " ").add("tokens/s", Style::kSmall), rate(samples) + " samples/s",
-            "tokens divided by the time spent in steps"};
+  const std::string untrained = untrainedText(tokens);
+  if (tokens.all > 0)
+    return {"Throughput", Text(rate(tokens.trained) + " ").add("tokens/s", Style::kSmall),
+            fmt::format("{} samples/s{}{}", rate(samples), untrained.empty() ? "" : " · ", untrained),
+            "tokens that the loss counts, divided by the time spent in steps; the others of the batch are padding, or their "
+            "labels are ignored"};
   return {"Throughput", Text(rate(samples) + " ").add("samples/s", Style::kSmall),
           fmt::format("{} samples in {}", units::count(samples), units::time(ns)),
           "samples divided by the time spent in steps"};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -10,6 +11,7 @@
 #include <regex>
 #include <set>
 
+#include "engine/snapshot/units.h"
 #include "storage/report/data.h"
 #include "storage/sqlite.h"
 #include "storage/weights_mark.h"
@@ -313,7 +315,7 @@ TEST_F(Report, CsvTablesAreRectangular) {
   const auto steps = parseCsv(make("evil.stepscope", "r.csv"));
   EXPECT_EQ(steps[4][1], "NaN");
   EXPECT_EQ(steps[1].back(), kEvil);
-  EXPECT_EQ(steps[1][steps[0].size() - 2], kEvil) << "the batch, before the mark of its weights";
+  EXPECT_EQ(steps[1][steps[0].size() - 4], kEvil) << "the batch, before its tokens and the mark of its weights";
 }
 
 // Numbers of a run whose weights were made up must not pass for a training result, in whatever form they travel.

@@ -43,6 +43,19 @@ class StepFacts : public ::testing::Test {
   snapshot::Plan plan_;
 };
 
+TEST_F(StepFacts, TokensAreThoseOfTheStepAsLastExecuted) {
+  const Project project = open();
+  const auto steps = readSteps(project, 1).value();
+  const auto tokens = readTokenCounts(project, 1, steps);
+  ASSERT_TRUE(tokens) << tokens.error().message;
+  ASSERT_EQ(tokens->size(), steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(tokens->at(i).all, 256);
+    EXPECT_EQ(tokens->at(i).trained, steps[i].step == 5 ? 1 : 200 + steps[i].step % 7);
+    EXPECT_EQ(tokens->at(i).padding, 256 - tokens->at(i).trained);
+  }
+}
+
 TEST_F(StepFacts, DensitiesOfEveryStepComeBack) {
   const Project project = open();
   const auto steps = readSteps(project, 1).value();

@@ -128,8 +128,13 @@ class BarsTest : public QObject {
     SelectionModel selection;
     StatusLine line(store, selection);
     const auto speed = [&line] { return line.findChild<QLabel*>(QStringLiteral("status_speed"))->text(); };
-    const auto add = [&store](int number, std::int64_t ns) {
+    int padded = 0;
+    const auto add = [&](int number, std::int64_t ns) {
       auto step = std::make_shared<snapshot::StepRecord>();
+      auto& density = *step->add_densities();
+      density.set_kind("mask");
+      density.set_valid(128 - padded);
+      density.set_total(128);
       step->set_step(number);
       step->set_tokens(128);
       step->set_ns(ns);
@@ -137,9 +142,14 @@ class BarsTest : public QObject {
       store.addStep(step);
     };
     add(0, 60'000'000);
-    QVERIFY2(speed().contains(QStringLiteral("tokens/s")), qPrintable(speed()));
+    QVERIFY2(speed().contains(QStringLiteral("2.13 k</span> tokens/s")), qPrintable(speed()));
+    QVERIFY2(!speed().contains(QStringLiteral("padding")), qPrintable(speed()));
     add(1, 90'000'000'000);
     QVERIFY2(speed().isEmpty(), qPrintable(speed()));
+    // Half of the batch is padding: nothing is trained on it.
+    padded = 64;
+    add(2, 60'000'000);
+    QVERIFY2(speed().contains(QStringLiteral("1.07 k</span> tokens/s, 50.0 % padding")), qPrintable(speed()));
   }
 
   // With ".json" it would be the other report.

@@ -7,6 +7,7 @@
 
 #include <QElapsedTimer>
 #include <QFile>
+#include <QFileInfo>
 #include <QTemporaryDir>
 #include <QTest>
 #include <cinttypes>
@@ -110,6 +111,12 @@ class LongTest : public QObject {
     QVERIFY(w.loop().wait([&] { return timeline->canvas().model()->steps().size() > 1; }));
     for (const char* id : {"training", "value_history", "batch", "timeline", "hot_ops", "runs"}) w.view(QLatin1String(id));
     QVERIFY(w.settled());
+    const QString pdf = folder.filePath(QStringLiteral("long.pdf"));
+    clock.restart();
+    w.loop().act([&] { w->recording().queries().report(pdf); });
+    QVERIFY(w.loop().wait([&] { return w->recording().idle() && QFileInfo(pdf).size() > 0; }));
+    qInfo("reported as .pdf in %lld ms, %lld bytes", static_cast<long long>(clock.elapsed()),
+          static_cast<long long>(QFileInfo(pdf).size()));
     QVERIFY_LOOP(w);
   }
 
