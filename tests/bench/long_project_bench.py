@@ -47,7 +47,7 @@ def cases_of(folder, generator, steps):
     subprocess.run([generator, folder, "1", str(steps), "project"], check=True)
     project = folder / "sample.stepscope"
     print(f"{steps} steps, {project.stat().st_size / 2**20:.0f} MiB")
-    cases = {f"report {end}": ["report", project, "-o", folder / f"r{end}"] for end in (".html", ".txt", ".json", ".csv")}
+    cases = {f"report {end}": ["report", project, "-o", folder / f"r{end}"] for end in (".html", ".txt", ".json", ".trace.json", ".csv", ".ops.csv")}
     cases["compare 1 1"] = ["compare", project, "1", "1"]
     for statement in STATEMENTS:
         cases[f"sql {statement[:40]}…"] = ["sql", project, statement]
