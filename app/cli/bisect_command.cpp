@@ -14,6 +14,7 @@
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/bisect.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -94,7 +95,8 @@ void printBisectJson(const BisectReport& report) {
 
 std::string differenceText(const BisectDifference& of) {
   if (of.what.empty()) return "no bit differs";
-  return fmt::format("relative error {:.2g} of the {}, where rounding makes at most {:.2g}", of.error, of.what, of.bound);
+  return fmt::format("relative error {:.2g} of the {}, where rounding makes at most {:.2g}", units::signless(of.error),
+                     of.what, of.bound);
 }
 
 void printBisectText(const BisectReport& report) {

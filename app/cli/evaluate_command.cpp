@@ -79,7 +79,8 @@ Status evaluateModel(const EvaluateArguments& a, const Output& output) {
   if (!evaluation) return tl::make_unexpected(evaluation.error());
   tellAll(*evaluation, a.json);
   if (!std::isfinite(evaluation->loss))
-    return invalid(fmt::format("loss: {} over {} batches; expected a finite number", evaluation->loss, evaluation->batches));
+    return invalid(fmt::format("loss: {} over {} batches; expected a finite number", units::signless(evaluation->loss),
+                               evaluation->batches));
   if (a.json) output.finished(evaluation->batches, evaluation->ns);
   return {};
 }

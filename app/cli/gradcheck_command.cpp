@@ -10,6 +10,7 @@
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
 namespace {
@@ -65,7 +66,8 @@ void printText(const snapshot::GradcheckReport& report) {
     for (const auto& input : node.inputs())
       rows.push_back({node.name(), node.op(),
                       fmt::format("{} '{}' [{}]", input.index(), input.name(), fmt::join(input.dims(), ", ")),
-                      fmt::format("{:.3g}", input.norm()), fmt::format("{:.1e}", input.error()), input.verdict()});
+                      fmt::format("{:.3g}", units::signless(input.norm())),
+                      fmt::format("{:.1e}", units::signless(input.error())), input.verdict()});
   }
   say("step {} ({})\n\n", report.step(), report.batch());
   say("{}", table({"node", "op", "operand", "norm of its gradient", "error", "verdict"}, rows, 3));

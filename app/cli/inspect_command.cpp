@@ -102,8 +102,9 @@ int inspectProject(const std::string& path, bool json) {
                {"status", run.status}});
     rows.push_back({std::to_string(run.id), run.name, run.optimizer, run.status,
                     run.lostSteps > 0 ? fmt::format("{}, {} lost", run.steps, run.lostSteps) : std::to_string(run.steps),
-                    run.firstLoss ? fmt::format("{:.6g}", *run.firstLoss) : "",
-                    run.lastLoss ? fmt::format("{:.6g}", *run.lastLoss) : "", units::time(run.totalStepNs)});
+                    run.firstLoss ? fmt::format("{:.6g}", units::signless(*run.firstLoss)) : "",
+                    run.lastLoss ? fmt::format("{:.6g}", units::signless(*run.lastLoss)) : "",
+                    units::time(run.totalStepNs)});
   }
   if (!json) say("{}", table({"run", "name", "optimizer", "status", "steps", "first loss", "last loss", "time"}, rows, 4));
   return kSuccess;

@@ -266,10 +266,10 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
   const bool terminal = isatty(1) != 0;
   if (shown) {
     std::string line = terminal ? "\r\x1b[K" : "";
-    const double loss = std::isnan(r.loss()) ? std::numeric_limits<double>::quiet_NaN() : r.loss();  // without a sign
+    const double loss = units::signless(r.loss());
     line += fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), loss, r.learning_rate(),
                         units::time(r.ns()));
-    if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", r.gradient_norm());
+    if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", units::signless(r.gradient_norm()));
     if (r.loss_scale() > 0) line += fmt::format("  loss scale {}{}", r.loss_scale(), r.skipped() ? ", skipped" : "");
     const std::string untrained = untrainedText(tokens);
     if (tokens.all > 0 && r.ns() > 0)

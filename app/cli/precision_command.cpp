@@ -102,7 +102,7 @@ void printPrecisionJson(const snapshot::PrecisionReport& report) {
            {"steps", cost.steps()}});
 }
 
-std::string number(double value) { return fmt::format("{:.3g}", value); }
+std::string number(double value) { return fmt::format("{:.3g}", units::signless(value)); }
 std::string percent(std::int64_t part, std::int64_t whole) {
   return part == 0 ? "0 %" : fmt::format("{:.2g} %", 100 * share(part, whole));
 }
@@ -146,9 +146,9 @@ void printPrecisionText(const snapshot::PrecisionReport& report) {
     if (rows.size() < kRows)
       rows.push_back(g.zero()
                          ? std::vector<std::string>{g.name(), "zero", "-", number(g.max_abs()), "-", number(g.norm()), "-"}
-                         : std::vector<std::string>{g.name(), number(g.error()), fmt::format("{:.6f}", g.cosine()),
-                                                    number(g.max_abs()), number(g.max_rel()), number(g.norm()),
-                                                    number(g.update_error())});
+                         : std::vector<std::string>{g.name(), number(g.error()),
+                                                    fmt::format("{:.6f}", units::signless(g.cosine())), number(g.max_abs()),
+                                                    number(g.max_rel()), number(g.norm()), number(g.update_error())});
   say("{}", table({"gradient of", "off by", "cosine", "largest", "relative", "norm", "update off by"}, rows));
   if (const auto zero = std::ranges::count_if(report.gradients(), [](const auto& g) { return g.zero(); }); zero > 0) {
     std::string names;
@@ -224,7 +224,7 @@ Command precisionCommand() {
       tellWarning("reference_not_finite",
                   fmt::format("loss of step {} in fp32: {}; expected a finite number: what is not finite in both is no "
                               "distance, so the errors say nothing of {}; hint: --start-step takes another step",
-                              judged->step(), judged->reference_loss(), judged->precision()));
+                              judged->step(), units::signless(judged->reference_loss()), judged->precision()));
     return kSuccess;
   };
   return command;

@@ -13,6 +13,7 @@
 #include "engine/onnx/tensor_pb.h"
 #include "engine/profile/tensor_data.h"
 #include "engine/snapshot/number_rule.h"
+#include "engine/snapshot/units.h"
 #include "engine/train/forward.h"
 
 namespace stepscope::cli {
@@ -49,7 +50,7 @@ Difference compareWithin(const TensorView& found, const TensorView& expected, do
     ++difference.differing;
     if (const double gap = numberDistance(a, b); gap > worst) {
       worst = gap;
-      difference.worst = fmt::format("element {}: found {:g}; expected {:g}", i, a, b);
+      difference.worst = fmt::format("element {}: found {:g}; expected {:g}", i, units::signless(a), units::signless(b));
     }
   }
   return difference;

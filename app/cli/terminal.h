@@ -12,6 +12,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "engine/snapshot/units.h"
+
 namespace stepscope::cli {
 
 // Control characters (also those of C1 and DEL), characters that change the direction of text or are not seen, line and
@@ -36,6 +38,8 @@ decltype(auto) shown(const T& value) {
     return (value.text);
   else if constexpr (kIsText<T>)
     return visible(value);
+  else if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(units::signless(value));
   else
     return (value);
 }

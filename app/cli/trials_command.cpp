@@ -95,7 +95,7 @@ std::string change(const snapshot::Trial& t) {
 std::string parityText(const snapshot::TrialParity& p) {
   if (!p.compared()) return "not compared";
   if (p.bits()) return "same bits";
-  return fmt::format("gradients off by {:.2g}", p.gradient_relative());
+  return fmt::format("gradients off by {:.2g}", units::signless(p.gradient_relative()));
 }
 
 std::string growth(std::int64_t before, std::int64_t after) {

@@ -10,6 +10,7 @@
 #include "engine/data/element_index.h"
 #include "engine/ops/class_loss.h"
 #include "engine/snapshot/utf8.h"
+#include "engine/snapshot/units.h"
 #include "kernels/cpu/loops/not_finite.h"
 
 namespace stepscope {
@@ -422,7 +423,7 @@ std::string FirstCause::text() const {
   if (!operands.empty() && kind != "bad input") {
     text += "; of ";
     for (std::size_t i = 0; i < operands.size(); ++i)
-      text += fmt::format("{}{} = {:.6g}", i ? ", " : "", toUtf8(operands[i].name), operands[i].value);
+      text += fmt::format("{}{} = {:.6g}", i ? ", " : "", toUtf8(operands[i].name), units::signless(operands[i].value));
   }
   if (!rows.empty())
     text += fmt::format(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace stepscope::units {
@@ -88,6 +89,8 @@ std::string countShort(double n) {
 
 std::string flopRate(double flops, double ns) { return rate(flops, ns, "FLOP/s"); }
 std::string byteRate(double bytes, double ns) { return rate(bytes, ns, "B/s"); }
+
+double signless(double x) { return std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x; }
 
 std::string number(double x, int significant) {
   if (std::isnan(x)) return "NaN";

@@ -24,6 +24,8 @@ std::string byteRate(double bytes, double ns);
 // `significant` digits, from a million or below a thousandth as "2.142e−4"; "NaN", "∞".
 std::string number(double x, int significant = 5);
 std::string numberShort(double x, int significant = 5);  // the same without zeros at its end: "0.6", "6e−5"
+// What is formatted with {fmt}: a NaN has no sign, whatever its bits say.
+double signless(double x);
 // 0.1234 → "12.3 %"; "<0.1 %" for a little more than nothing.
 std::string percent(double ratio);
 // With their sign: "+1.24 ms", "−3.00 KiB", "+8.2 %" of `from`; the last is empty when `from` is 0, or not finite.

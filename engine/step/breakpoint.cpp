@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "engine/exec/executor.h"
-#include "engine/profile/tensor_data.h"
+#include "engine/profile/tensor_summary.h"
+#include "engine/snapshot/units.h"
 #include "kernels/dispatch.h"
 
 namespace stepscope {
@@ -37,7 +38,7 @@ constexpr std::array<std::string_view, 9> kFields = {"min", "max", "mean", "std"
 
 double fieldOf(const ValuePredicate& predicate, const TensorView& view) {
   if (predicate.field == "value") return view.elements() > 0 ? elementAsDouble(view, 0) : 0;
-  const snapshot::TensorStatistics s = tensorStatistics(view);
+  const snapshot::TensorStatistics s = tensorSummary(view);
   if (predicate.field == "min") return s.min();
   if (predicate.field == "max") return s.max();
   if (predicate.field == "mean") return s.mean();
@@ -170,7 +171,8 @@ std::string reasonOf(const Executor& executor, const Condition& condition, Value
   if (!holds(found, condition.predicate.op, condition.predicate.number)) return {};
   const snapshot::Breakpoint& b = condition.breakpoint;
   *id = b.id();
-  return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), condition.predicate.field, found);
+  return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), condition.predicate.field,
+                     units::signless(found));
 }
 
 }  // namespace

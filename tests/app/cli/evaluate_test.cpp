@@ -71,6 +71,20 @@ TEST(EvaluateCommand, CountsNoBatchTwice) {
   EXPECT_EQ(run("evaluate " + kDigitsWithData + "--batches " + std::to_string(entries), folder.path()).exitCode, 0);
 }
 
+// What a processor makes of Inf - Inf has a sign; nobody is told of it.
+TEST(EvaluateCommand, ANaNHasNoSign) {
+  const TemporaryFolder folder;
+  const std::string weights = (folder.path() / "w.safetensors").string();
+  run("train " + kDigitsWithData + "--optimizer sgd --lr 1e30 --steps 3 --save " + weights, folder.path());
+  const Answer answer = run("evaluate " + kDigitsWithData + "--batches 2 --init-from " + weights, folder.path());
+  EXPECT_EQ(answer.exitCode, 1);
+  for (const char* part : {"batch 1  loss nan", "the data: loss nan", "perplexity nan", "error: loss: nan over 2 batches"})
+    EXPECT_NE(answer.text.find(part), std::string::npos) << part << "\n" << answer.text;
+  EXPECT_EQ(answer.text.find("-nan"), std::string::npos) << answer.text;
+  const Answer study = run("precision " + kDigitsWithData + "--init-from " + weights, folder.path());
+  EXPECT_EQ(study.text.find("-nan"), std::string::npos) << study.text;
+}
+
 TEST(EvaluateCommand, RefusesFewerThanNoBatches) {
   const TemporaryFolder folder;
   const Answer answer = run("evaluate " + kDigitsWithData + "--batches=-1", folder.path());

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace stepscope {
@@ -22,6 +23,13 @@ TEST(Units, TimePicksItsUnit) {
   EXPECT_EQ(units::time(-1234.0), "−1.23 µs");
   EXPECT_EQ(units::time(kNaN), "NaN");
   EXPECT_EQ(units::timeExact(1'234'567.4), "1,234,567 ns");
+}
+
+TEST(Units, ANaNHasNoSign) {
+  EXPECT_FALSE(std::signbit(units::signless(-kNaN)));
+  EXPECT_EQ(units::signless(-1.5), -1.5);
+  EXPECT_EQ(units::signless(-kInfinity), -kInfinity);
+  EXPECT_EQ(units::number(-kNaN), "NaN");
 }
 
 TEST(Units, BytesPickTheirUnit) {
