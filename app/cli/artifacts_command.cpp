@@ -8,6 +8,7 @@
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/units.h"
 #include "engine/train/artifacts.h"
 #include "engine/train/onnxruntime_artifacts.h"
@@ -65,13 +66,8 @@ Status makeTheirs(const Session& session, const ArtifactsArguments& a, const Out
   SS_ASSIGN(const OnnxruntimeFiles made, writeOnnxruntimeArtifacts(session, a.folder));
   tellFiles(made.files, a.json);
   if (!a.json) say("{} trained parameters\n", made.trained);
-  for (const std::string& note : made.notes) {
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::WARNING);
-    alert.set_code("artifacts_note");
-    alert.set_message("artifacts: " + note);
-    output.alert(alert);
-  }
+  for (const std::string& note : made.notes)
+    output.alert(makeAlert(snapshot::Alert::WARNING, "artifacts_note", "artifacts: " + note));
   return {};
 }
 

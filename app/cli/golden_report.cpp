@@ -9,6 +9,8 @@
 
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
+#include "engine/snapshot/alert.h"
+#include "engine/snapshot/units.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope::cli {
@@ -18,7 +20,9 @@ using Kind = GoldenRow::Kind;
 
 bool measured(const GoldenRow& row) { return row.kind != Kind::kDraws && (!std::isnan(row.cosine) || !row.index.empty()); }
 
-std::string number(const GoldenRow& row, double value) { return measured(row) ? fmt::format("{:.2e}", value) : "-"; }
+std::string number(const GoldenRow& row, double value) {
+  return measured(row) ? fmt::format("{:.2e}", units::signless(value)) : "-";
+}
 
 std::string cosineText(const GoldenRow& row) {
   return !measured(row) || row.kind == Kind::kLoss ? "-"
@@ -103,13 +107,7 @@ std::string goldenLine(const GoldenReport& report) {
 }
 
 snapshot::Alert goldenAlert(const GoldenReport& report) {
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("capture_differs");
-  alert.set_node(-1);
-  alert.set_value(-1);
-  alert.set_instruction(-1);
-  alert.set_step(-1);
+  snapshot::Alert alert = makeAlert(snapshot::Alert::WARNING, "capture_differs");
   const GoldenRow* worst = report.worst();
   if (worst == nullptr) return alert;
   const auto differ = report.count(GoldenVerdict::kDiffers);
@@ -117,8 +115,9 @@ snapshot::Alert goldenAlert(const GoldenReport& report) {
                                  differ == 1 ? "" : "s", contentsText(report), differ == 1 ? "s" : "", kGoldenPrecision);
   text += fmt::format("{} '{}'", kindName(worst->kind), worst->name);
   if (measured(*worst))
-    text += fmt::format(": {:.6g} where PyTorch has {:.6g}, off by {:.2e} with a tolerance of {:.2e}", worst->found,
-                        worst->expected, worst->maxAbs, worst->tolerance);
+    text += fmt::format(": {:.6g} where PyTorch has {:.6g}, off by {:.2e} with a tolerance of {:.2e}",
+                        units::signless(worst->found), units::signless(worst->expected), units::signless(worst->maxAbs),
+                        worst->tolerance);
   if (!worst->words.empty()) text += fmt::format(": {}", worst->words);
   if (const std::string place = placeOf(*worst); !place.empty()) text += fmt::format(" ({})", place);
   if (!worst->cause.empty()) text += fmt::format("; likely: {}", worst->cause);

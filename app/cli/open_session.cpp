@@ -5,6 +5,7 @@
 #include "app/cli/capture_folder.h"
 #include "app/cli/terminal.h"
 #include "engine/plugin/plugin_registry.h"
+#include "engine/snapshot/alert.h"
 
 namespace stepscope::cli {
 
@@ -35,13 +36,8 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
   SS_TRY((*session)->setOptions(options));
   if (std::filesystem::is_directory(model, error)) {
     SS_ASSIGN(const auto notes, captureNotes(model));
-    for (const std::string& note : notes) {
-      snapshot::Alert alert;
-      alert.set_severity(snapshot::Alert::WARNING);
-      alert.set_code("capture_note");
-      alert.set_message("capture: " + note);
-      output.alert(alert);
-    }
+    for (const std::string& note : notes)
+      output.alert(makeAlert(snapshot::Alert::WARNING, "capture_note", "capture: " + note));
   }
   return session;
 }

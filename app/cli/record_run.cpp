@@ -4,6 +4,7 @@
 
 #include "app/cli/machine.h"
 #include "engine/build/pass_stages.h"
+#include "engine/snapshot/alert.h"
 #include "kernels/activity.h"
 
 namespace stepscope::cli {
@@ -63,23 +64,16 @@ void recordDeviceTimes(storage::Recorder& recorder, const Session& session) {
   if (!device || (*device)->facts().immediate || session.options().record == "off") return;
   const std::string& asked = session.options().recordRung;
   const ActivitySource* const source = asked == "host" ? nullptr : activityOf(**device);
-  snapshot::Alert alert;
   const bool lower = source && !source->rung().name.empty() && source->rung().name != asked;
-  alert.set_severity(lower && asked == "counters" ? snapshot::Alert::WARNING : snapshot::Alert::INFO);
-  alert.set_code("device_times");
-  alert.set_node(-1);
-  alert.set_value(-1);
-  alert.set_step(-1);
-  alert.set_instruction(-1);
-  alert.set_message(
+  recorder.alert(makeAlert(
+      lower && asked == "counters" ? snapshot::Alert::WARNING : snapshot::Alert::INFO, "device_times",
       source ? fmt::format("times of instructions on '{}' are those that the device recorded ({}{}), by the host's "
                            "clock",
                            (*device)->facts().name, source->rung().name,
                            source->rung().reason.empty() ? "" : ": " + source->rung().reason)
              : fmt::format("times of instructions on '{}' are those that the host took to issue them: {}",
                            (*device)->facts().name,
-                           asked == "host" ? "nobody asks the device (record.rung=host)" : "the device tells none"));
-  recorder.alert(alert);
+                           asked == "host" ? "nobody asks the device (record.rung=host)" : "the device tells none")));
   if (source && source->lostActivity() > 0)
     recorder.lost("device records", source->lostActivity(), "the device dropped records of what ran when",
                   "such an instruction has the time that the host took to issue it");

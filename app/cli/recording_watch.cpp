@@ -4,6 +4,7 @@
 
 #include "app/cli/terminal.h"
 #include "engine/exec/executor.h"
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/units.h"
 
 namespace stepscope::cli {
@@ -15,10 +16,7 @@ constexpr std::int64_t kPauseNs = 100'000'000;
 }  // namespace
 
 void RecordingWatch::say(const char* code, std::string message) {
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code(code);
-  alert.set_message(std::move(message));
+  const snapshot::Alert alert = makeAlert(snapshot::Alert::WARNING, code, std::move(message));
   output_.alert(alert);
   recorder_.alert(alert);
 }

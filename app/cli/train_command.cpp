@@ -24,6 +24,8 @@
 #include "app/cli/terminal.h"
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
+#include "engine/snapshot/alert.h"
+#include "engine/snapshot/units.h"
 #include "engine/step/values.h"
 #include "engine/train/export_inference.h"
 #include "engine/wire/border.h"
@@ -70,12 +72,10 @@ class LossWatch {
     if (!now_) return std::nullopt;
     if (count_++ > 0) return std::nullopt;
     first_ = record.step();
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::ERROR);
-    alert.set_code("loss_not_finite");
+    snapshot::Alert alert = makeAlert(
+        snapshot::Alert::ERROR, "loss_not_finite",
+        fmt::format("loss of step {}: {}; expected a finite number", record.step(), units::signless(record.loss())));
     alert.set_step(record.step());
-    alert.set_message(fmt::format("loss of step {}: {}; expected a finite number", record.step(),
-                                  std::isnan(record.loss()) ? std::fabs(record.loss()) : record.loss()));
     return alert;
   }
   // For the end of the run; empty: every loss was finite.
@@ -276,11 +276,9 @@ Status train(const TrainArguments& a, const Output& output, TrainOptions options
     }
     if (!save && ranks && session->trained().keepsParts()) continue;  // time may have come since the others were told
     if (const Status kept = checkpoints.onTheWay(*session); !kept) {
-      snapshot::Alert alert;
-      alert.set_severity(snapshot::Alert::WARNING);
-      alert.set_code("checkpoint_failed");
+      snapshot::Alert alert =
+          makeAlert(snapshot::Alert::WARNING, "checkpoint_failed", "checkpoint on the way: " + kept.error().message);
       alert.set_step(record.step());
-      alert.set_message("checkpoint on the way: " + kept.error().message);
       tellAlert(alert);
     }
   }

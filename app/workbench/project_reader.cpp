@@ -8,6 +8,7 @@
 #include "app/workbench/ledger_record.h"
 #include "app/workbench/project_steps.h"
 #include "app/workbench/pytorch_trace.h"
+#include "engine/snapshot/alert.h"
 #include "storage/queries.h"
 #include "storage/rank_steps.h"
 #include "storage/sql.h"
@@ -193,12 +194,10 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   }
   if (const auto alerts = storage::readAlerts(project, run)) {
     for (const auto& a : *alerts) {
-      snapshot::Alert& alert = out.alerts.emplace_back();
-      alert.set_severity(a.severity == "error"     ? snapshot::Alert::ERROR
-                         : a.severity == "warning" ? snapshot::Alert::WARNING
-                                                   : snapshot::Alert::INFO);
-      alert.set_code(a.code);
-      alert.set_message(a.message);
+      snapshot::Alert& alert = out.alerts.emplace_back(makeAlert(a.severity == "error"     ? snapshot::Alert::ERROR
+                                                                 : a.severity == "warning" ? snapshot::Alert::WARNING
+                                                                                           : snapshot::Alert::INFO,
+                                                                 a.code, a.message));
       alert.set_node(a.node);
       alert.set_value(a.value);
       alert.set_step(a.step);
@@ -233,15 +232,8 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   store.setDeterminism(contents.determinism);
   for (const auto& alert : contents.alerts) store.addAlert(alert);
   for (const QString& warning : contents.warnings) {
-    snapshot::Alert alert;
-    alert.set_severity(contents.damaged ? snapshot::Alert::ERROR : snapshot::Alert::WARNING);
-    alert.set_code("project");
-    alert.set_message(warning.toStdString());
-    alert.set_node(-1);
-    alert.set_value(-1);
-    alert.set_instruction(-1);
-    alert.set_step(-1);
-    store.addAlert(alert);
+    store.addAlert(
+        makeAlert(contents.damaged ? snapshot::Alert::ERROR : snapshot::Alert::WARNING, "project", warning.toStdString()));
   }
   StepPlans::of(store).set(contents.plans);
   store.setSteps(contents.series, contents.steps);

@@ -66,6 +66,7 @@ void RecordingWiring::connectSession() {
   connect(&session_, &ModelSession::tookBack, &recording_, &Recording::takenBack);
   connect(&session_, &ModelSession::watchedRead, &recording_, &Recording::statistics);
   connect(&session_, &ModelSession::alertRaised, &recording_, &Recording::alert);
+  connect(&session_, &ModelSession::alertStands, &recording_, &Recording::alert);
 }
 
 void RecordingWiring::connectNotices() {

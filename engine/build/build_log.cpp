@@ -5,6 +5,7 @@
 #include <new>
 
 #include "engine/exec/executor.h"
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -27,32 +28,21 @@ std::vector<snapshot::PhaseSpan> BuildLog::spansOf(std::size_t build) const {
 }
 
 void BuildLog::raise(snapshot::Alert alert) {
-  // It is not about one value or one instruction, and 0 would be the first.
-  alert.set_value(-1);
-  alert.set_instruction(-1);
-  if (alert.step() == 0) alert.set_step(step_);
-  tell(std::move(alert), {});
-}
-
-void BuildLog::raiseAt(snapshot::Alert alert) {
-  const std::string step = std::to_string(alert.step());
-  tell(std::move(alert), step);
-}
-
-void BuildLog::tell(snapshot::Alert alert, const std::string& once) {
-  if (!told_.insert(once + alert.code() + alert.message()).second) return;
+  if (!told_.emplace(alert.step(), alert.code() + alert.message()).second) return;
   alert.set_message(toUtf8(alert.message()));
   alerts_.push_back(alert);
   if (observer_.alert) observer_.alert(alert);
 }
 
-void BuildLog::warn(std::string code, std::string message) {
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code(std::move(code));
-  alert.set_message(std::move(message));
-  alert.set_node(-1);
+void BuildLog::warn(std::string code, std::string message, std::int64_t step) {
+  snapshot::Alert alert = makeAlert(snapshot::Alert::WARNING, std::move(code), std::move(message));
+  alert.set_step(step);
   raise(std::move(alert));
+}
+
+void BuildLog::takeBackFrom(std::int64_t step) {
+  told_.erase(told_.lower_bound({step, std::string()}), told_.end());
+  std::erase_if(alerts_, [step](const snapshot::Alert& alert) { return alert.step() >= step; });
 }
 
 BuildLog::Scope::Scope(BuildLog& log, std::string name, bool canBeOff)

@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/snapshot/run.pb.h"
@@ -42,24 +43,21 @@ class BuildLog {
   std::size_t builds() const { return firstSpans_.size(); }
   std::vector<snapshot::PhaseSpan> spansOf(std::size_t build) const;  // below builds(); parents count within it
 
-  // An alert is told once, not once per step. One without a step gets that of the session.
+  // An alert of a step is told once for that step; one of no step (-1), as those of a build, once.
   void raise(snapshot::Alert alert);
-  void raiseAt(snapshot::Alert alert);  // of the step, value and instruction that it names; once for each step
-  void warn(std::string code, std::string message);
+  void warn(std::string code, std::string message, std::int64_t step = -1);
+  // This step and later ones have not run any more: their alerts are forgotten, and told again when they run again.
+  void takeBackFrom(std::int64_t step);
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
-  void setStep(std::int64_t step) { step_ = step; }
 
  private:
-  void tell(snapshot::Alert alert, const std::string& once);
-
   Observer observer_;
   std::vector<snapshot::PhaseSpan> spans_;
   std::vector<int> open_;
   std::vector<std::size_t> firstSpans_;  // of each build
   bool built_ = false;
   std::vector<snapshot::Alert> alerts_;
-  std::set<std::string> told_;
-  std::int64_t step_ = 0;
+  std::set<std::pair<std::int64_t, std::string>> told_;  // step, code and message
 };
 
 // A span of the tree, with what its phase counts and reports.

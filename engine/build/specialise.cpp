@@ -13,6 +13,7 @@
 #include "engine/plan/fits.h"
 #include "engine/plan/stream_partition.h"
 #include "engine/recompute/choose.h"
+#include "engine/snapshot/alert.h"
 
 namespace stepscope {
 namespace {
@@ -180,14 +181,8 @@ Status Builder::plan(Variant& variant, std::string reason) const {
     log_.warn("does_not_fit", fits.error().message);
   }
   phase.count(plan.instructions.size());
-  if (const std::string left = fallbacksOf(plan, variant.graph).text(); !left.empty()) {
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::INFO);
-    alert.set_code("cpu_fallbacks");
-    alert.set_message(left);
-    alert.set_node(-1);
-    log_.raise(alert);
-  }
+  if (std::string left = fallbacksOf(plan, variant.graph).text(); !left.empty())
+    log_.raise(makeAlert(snapshot::Alert::INFO, "cpu_fallbacks", std::move(left)));
   std::int64_t inPlace = 0;
   for (const Buffer& buffer : plan.buffers)
     if (buffer.sharing == Sharing::kInPlace) inPlace += buffer.bytes;

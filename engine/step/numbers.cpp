@@ -6,6 +6,7 @@
 
 #include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
+#include "engine/snapshot/alert.h"
 #include "engine/step/stepper.h"
 #include "kernels/cpu/loops/sum_of_squares.h"
 #include "kernels/dispatch.h"
@@ -84,13 +85,9 @@ snapshot::Alert numberAlert(const Stepper& stepper, const NumberWatch& watch, in
                             const std::string& otherwise) {
   const Graph& graph = stepper.graph();
   const ExecutionPlan& plan = stepper.plan();
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::ERROR);
-  alert.set_code(otherwise.find("NaN") != std::string::npos ? "nan" : "inf");
+  snapshot::Alert alert = makeAlert(snapshot::Alert::ERROR, otherwise.find("NaN") != std::string::npos ? "nan" : "inf");
   alert.set_step(stepper.shownStep());
-  alert.set_node(-1);
   alert.set_value(stepper.step().loss ? stepper.step().loss.index : -1);
-  alert.set_instruction(-1);
   std::string text = otherwise;
   FoundNumber made;
   const auto nameOf = [&](ValueId id) { return toUtf8(graph.value(id).name); };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/build/loss_scale.h"
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/numbers.h"
 #include "kernels/cpu/loops/not_finite.h"
@@ -57,9 +58,7 @@ void tellOfSkippedUpdate(const Executor& executor, const SymbolicStep& step, Ste
       made = instruction;
     }
   }
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("update_skipped");
+  snapshot::Alert alert = makeAlert(snapshot::Alert::WARNING, "update_skipped");
   alert.set_step(context.state.counters.step);
   alert.set_value(first ? first.index : -1);
   alert.set_node(first ? executor.graph().value(first).producer.index : -1);
@@ -77,7 +76,7 @@ void tellOfSkippedUpdate(const Executor& executor, const SymbolicStep& step, Ste
         "hint: rewind, or load a checkpoint",
         toUtf8(executor.graph().value(spoilt).name)));
   }
-  context.log.raiseAt(std::move(alert));
+  context.log.raise(std::move(alert));
 }
 
 // A scale below 1 makes gradients smaller: when all of them are zero, they were flushed. Said once until one is not.
@@ -90,9 +89,7 @@ bool tellOfVanishedGradients(const Executor& executor, const SymbolicStep& step,
   const auto& gradients = step.optimizer.accumulated;
   const auto first = std::ranges::find_if(gradients, [](ValueId id) { return id.valid(); });
   const NodeId producer = first == gradients.end() ? NodeId{} : executor.graph().value(*first).producer;
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("gradients_vanished");
+  snapshot::Alert alert = makeAlert(snapshot::Alert::WARNING, "gradients_vanished");
   alert.set_step(context.state.counters.step);
   alert.set_value(first == gradients.end() ? -1 : first->index);
   alert.set_node(producer ? producer.index : -1);
@@ -104,7 +101,7 @@ bool tellOfVanishedGradients(const Executor& executor, const SymbolicStep& step,
       fmt::format("every gradient is 0 at loss scale {}{}; expected numbers other than 0; hint: "
                   "loss-scale=dynamic, or one of at least 1",
                   factor, named));
-  context.log.raiseAt(std::move(alert));
+  context.log.raise(std::move(alert));
   return true;
 }
 

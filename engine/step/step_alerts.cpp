@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/build/schedule.h"
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/utf8.h"
 #include "kernels/device_graph.h"
 
@@ -15,18 +16,11 @@ void tellWhereScheduleEnded(const TrainOptions& options, StepContext& context) {
   const std::int64_t update = context.state.counters.scheduledUpdates();
   if (context.scheduleEndTold || scheduleFactor(options, update) > 0) return;
   context.scheduleEndTold = true;
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("schedule_ended");
-  alert.set_step(context.state.counters.step);
-  alert.set_value(-1);
-  alert.set_node(-1);
-  alert.set_instruction(-1);
-  alert.set_message(
-      fmt::format("learning rate is 0: lr-schedule {} ended after {} updates (option total-steps), and this is "
-                  "update {}; expected no more steps, or a larger total-steps",
-                  options.lrSchedule, options.totalSteps, update + 1));
-  context.log.raiseAt(std::move(alert));
+  context.log.warn("schedule_ended",
+                   fmt::format("learning rate is 0: lr-schedule {} ended after {} updates (option total-steps), and this is "
+                               "update {}; expected no more steps, or a larger total-steps",
+                               options.lrSchedule, options.totalSteps, update + 1),
+                   context.state.counters.step);
 }
 
 // Once for a set of them: before the first step, not with each of their calls.
@@ -61,12 +55,10 @@ void nameLongInstructions(const Executor& executor, const std::vector<Span>& spa
     text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction,
                         instructionLabel(executor.plan(), executor.graph(), longest[i].instruction),
                         (longest[i].end - longest[i].begin) / 1'000'000);
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::INFO);
-  alert.set_code("long_instruction");
-  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
-                                longest.size(), longest.size() == 1 ? "" : "s", longMs, text,
-                                longest.size() > 5 ? " …" : ""));
+  snapshot::Alert alert =
+      makeAlert(snapshot::Alert::INFO, "long_instruction",
+                fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
+                            longest.size(), longest.size() == 1 ? "" : "s", longMs, text, longest.size() > 5 ? " …" : ""));
   alert.set_node(executor.plan().instructions[static_cast<std::size_t>(longest.front().instruction)].node.index);
   log.raise(alert);
 }
@@ -83,12 +75,8 @@ void tellOfIssue(const Executor& executor, BuildLog& log) {
                 "{} recorded graph{} of {} kernels and copies{}", issue.graphs, issue.graphs == 1 ? "" : "s",
                 issue.operations,
                 issue.alone == 0 ? "" : fmt::format(", and {} instructions beside them: {}", issue.alone, issue.reason));
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::INFO);
-  alert.set_code("device_graphs");
-  alert.set_message(fmt::format("a step is put on '{}' {}{}", device.facts().name, issue.graphs == 0 ? "" : "as ", what));
-  alert.set_node(-1);
-  log.raise(alert);
+  log.raise(makeAlert(snapshot::Alert::INFO, "device_graphs",
+                      fmt::format("a step is put on '{}' {}{}", device.facts().name, issue.graphs == 0 ? "" : "as ", what)));
 }
 
 }  // namespace stepscope

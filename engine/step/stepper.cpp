@@ -174,7 +174,8 @@ Status Stepper::countFirstBatchOnce() {
   if (!counted) return {};
   context_.log.warn("statistics_counted",
                     "running statistics in the file already count the first batch (the exporter traced the model in "
-                    "training mode): this step counts it once, from mean 0 and variance 1");
+                    "training mode): this step counts it once, from mean 0 and variance 1",
+                    context_.state.counters.step);
   return writeFirstStatistics(*executor_);
 }
 
@@ -198,7 +199,6 @@ Status Stepper::commit(snapshot::StepRecord& record) {
     counters.sumScale = lossScaleFactor(options(), scale);
   }
   context_.state.commit(ends, ends && !skipped);
-  context_.log.setStep(context_.state.counters.step);
   stepped_ = true;
   inStep_ = false;
   undo_.clear();

@@ -50,7 +50,8 @@ Status Stepper::findLossScale(const Batch& batch) {
   if (scale.factor != first)
     context_.log.warn(
         "loss_scale_found",
-        fmt::format("gradients of the first batch overflow at loss scale {}; it begins at {}", first, scale.factor));
+        fmt::format("gradients of the first batch overflow at loss scale {}; it begins at {}", first, scale.factor),
+        context_.state.counters.step);
   return {};
 }
 

@@ -78,28 +78,20 @@ void NumberGuard::tellOfJump() {
   const FlightJump* jump = context_.flight.jump();
   if (!jump || jumpTold_ || told_) return;
   jumpTold_ = true;
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("gradient_jump");
-  alert.set_step(context_.state.counters.step - 1);
-  alert.set_node(-1);
-  alert.set_value(-1);
-  alert.set_instruction(-1);
   std::string text = fmt::format("the largest element of all gradients jumped from {:.4g} to {:.4g}", jump->gradientBefore,
                                  jump->gradientNow);
   if (!jump->of.empty())
     text += fmt::format("; first in the step: {} '{}', {:.4g} after at most {:.4g}", jump->kind, toUtf8(jump->of), jump->now,
                         jump->before);
   if (const auto since = flown_.explodedSince()) text += fmt::format("; weights exploded with step {}", *since);
-  alert.set_message(text);
-  context_.log.raise(alert);
+  context_.log.warn("gradient_jump", std::move(text), context_.state.counters.step - 1);
 }
 
 void NumberGuard::finished(const Stepper& stepper) {
   const std::string& what = stepper.numbers().found();
   if (what.empty() || told_) return;
   told_ = true;
-  context_.log.raiseAt(numberAlert(stepper, context_.numbers, -1, what));
+  context_.log.raise(numberAlert(stepper, context_.numbers, -1, what));
 }
 
 Status NumberGuard::committed(const Stepper& stepper) {
@@ -126,7 +118,8 @@ Status NumberGuard::findCause(const Stepper& stepper, const SideSubject& subject
   auto found = findFirstCause(subject, weights_ ? *weights_ : flown_);
   if (!found) {
     if (found.error().code == ErrorCode::kCancelled) return tl::make_unexpected(found.error());
-    context_.log.warn("cause_unknown", "the step could not be replayed to find its cause: " + found.error().message);
+    context_.log.warn("cause_unknown", "the step could not be replayed to find its cause: " + found.error().message,
+                      context_.state.counters.step);
     return {};
   }
   if (!*found) return {};
@@ -172,13 +165,13 @@ Status NumberGuard::trace(Stepper& stepper, const std::function<SideSubject()>& 
     if (!cause_->rows.empty()) alert.set_sample(cause_->rows.front());
   }
   told_ = true;
-  context_.log.raiseAt(alert);
+  context_.log.raise(alert);
   if (!watch.stop || (weights_ && !blameStops_)) return stepper.finish(record);
   stoppedBy_ = fmt::format("step {}: {}: {}", alert.step(), what, alert.message());
   return fail(ErrorCode::kCancelled, stoppedBy_);
 }
 
-void NumberGuard::tellStop(const Stepper& stepper, const snapshot::Position& stop) const {
+void NumberGuard::tellStop(const Stepper& stepper, const snapshot::Position& stop) {
   if (!stop.in_step() || stop.breakpoint() == 0) return;
   const auto by = std::find_if(context_.breakpoints.begin(), context_.breakpoints.end(),
                                [&](const auto& b) { return b.id() == stop.breakpoint(); });
@@ -186,7 +179,8 @@ void NumberGuard::tellStop(const Stepper& stepper, const snapshot::Position& sto
   NumberWatch watch;
   watch.nan = by->nan();
   watch.inf = by->new_inf();
-  context_.log.raiseAt(numberAlert(stepper, watch, stepper.next() - 1, stop.stopped_by()));
+  told_ = true;
+  context_.log.raise(numberAlert(stepper, watch, stepper.next() - 1, stop.stopped_by()));
 }
 
 }  // namespace stepscope

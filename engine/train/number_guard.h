@@ -46,7 +46,7 @@ class NumberGuard {
   // unless the run ends here: kCancelled, and stoppedBy() says why. `subject`: the step from the state of its start.
   Status trace(Stepper& stepper, const std::function<SideSubject()>& subject, snapshot::StepRecord& record);
   // A run by hand that a NaN or Inf breakpoint stopped: what it found is an alert too.
-  void tellStop(const Stepper& stepper, const snapshot::Position& stop) const;
+  void tellStop(const Stepper& stepper, const snapshot::Position& stop);
 
  private:
   NumberWatch wanted(const TrainOptions& options) const;

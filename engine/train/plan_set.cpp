@@ -7,6 +7,7 @@
 
 #include "engine/plan/fits.h"
 #include "engine/plugin/plugin_registry.h"
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -257,18 +258,13 @@ void PlanSet::giveBack() {
         variants_, {}, [&](const auto& variant) { return variant.get() == running_ ? INT64_MAX : variant->used; });
     const ExecutionPlan& plan = (*oldest)->stepper->plan();
     const std::int64_t own = ownBytes(plan);
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::INFO);
-    alert.set_code("plan_given_back");
+    snapshot::Alert alert = makeAlert(
+        snapshot::Alert::INFO, "plan_given_back",
+        toUtf8(fmt::format("plan for '{}': its {} bytes are given back, {} batches after it ran; {} plans take {} bytes, "
+                           "expected at most {} (option variants.bytes)",
+                           plan.signature, own, uses_ - (*oldest)->used, variants_.size(), bytes, most)));
     alert.set_step(context_.state.counters.step);
-    alert.set_node(-1);
-    alert.set_value(-1);
-    alert.set_instruction(-1);
-    alert.set_message(toUtf8(
-        fmt::format("plan for '{}': its {} bytes are given back, {} batches after it ran; {} plans take {} bytes, expected "
-                    "at most {} (option variants.bytes)",
-                    plan.signature, own, uses_ - (*oldest)->used, variants_.size(), bytes, most)));
-    context_.log.raiseAt(std::move(alert));
+    context_.log.raise(std::move(alert));
     givenBack_.insert((*oldest)->stepper->variant().signature.text());
     bytes -= own;
     variants_.erase(oldest);

@@ -83,7 +83,6 @@ Status Session::build() {
   Status made = buildAsAsked();
   if (!made && old) plans_.exchange(old);
   if (made || made.error().code != ErrorCode::kCancelled) return made;
-  if (context_.state.counters.step != counters.step) context_.log.setStep(counters.step);
   context_.state.counters = counters;
   if (wanted) {
     options_ = before;
@@ -111,6 +110,7 @@ Status Session::buildAsAsked() {
     SS_TRY(plans_.comeBack());
     return made;
   }
+  if (putBack) context_.log.takeBackFrom(context_.state.counters.step);
   context_.log.built();
   context_.state.counters.willUpdate(plans_.step()->optimizer.states);
   context_.scheduleEndTold = false;
@@ -150,7 +150,6 @@ Status Session::makePlans(BuildRequest request) {
       counters.step = startStep;
       counters.updatesBefore = startStep / options_.accumulate;
       counters.entry += startStep * (context_.ranks ? context_.ranks->size() : 1);
-      context_.log.setStep(startStep);
     }
     return feed_.batch(counters.entry);
   });

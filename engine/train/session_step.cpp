@@ -107,7 +107,7 @@ Status Session::rewind(std::int64_t step) {
   ++context_.places;
   context_.watched.takeBackFrom(nextStep());
   numbers_.restart();
-  context_.log.setStep(nextStep());
+  context_.log.takeBackFrom(nextStep());
   return {};
 }
 

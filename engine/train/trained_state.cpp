@@ -166,7 +166,9 @@ Status TrainedState::place(std::map<std::string, Tensor> memory, bool take) {
 
 Status TrainedState::load(const std::filesystem::path& path, bool resume) {
   if (plans_.made()) plans_.stepper().abandon();
-  return read(path, resume);
+  SS_TRY(read(path, resume));
+  context_.log.takeBackFrom(context_.state.counters.step);
+  return {};
 }
 
 Status TrainedState::read(const std::filesystem::path& path, bool resume) {
@@ -182,7 +184,6 @@ Status TrainedState::read(const std::filesystem::path& path, bool resume) {
   context_.watched.takeBackFrom(0);
   numbers_.restart();
   context_.resumed = true;
-  context_.log.setStep(context_.state.counters.step);
   return {};
 }
 
@@ -210,7 +211,6 @@ Result<std::function<void()>> TrainedState::beginWhereAsked(bool resume) {
     context_.state.putBack(before->held);
     context_.state.restore(before->contents);
     context_.state.counters = before->contents.counters;
-    context_.log.setStep(context_.state.counters.step);
     ring_ = std::move(before->ring);
     properties_ = std::move(before->properties);
     loaded_ = std::move(before->loaded);

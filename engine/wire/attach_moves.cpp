@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/snapshot/alert.h"
 #include "engine/step/breakpoint.h"
 #include "engine/train/session_alerts.h"
 #include "engine/wire/attach_service.h"
@@ -58,13 +59,8 @@ Status AttachService::stepPhase(const snapshot::Request& request) {
 
 void AttachService::warn(std::string code, std::string message, std::int64_t step) {
   snapshot::Response event;
-  auto& alert = *event.mutable_alert();
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code(std::move(code));
-  alert.set_message(std::move(message));
-  alert.set_node(-1);
-  alert.set_value(-1);
-  alert.set_instruction(-1);
+  snapshot::Alert& alert = *event.mutable_alert();
+  alert = makeAlert(snapshot::Alert::WARNING, std::move(code), std::move(message));
   alert.set_step(step);
   connection_.send(0, std::move(event), false);
 }

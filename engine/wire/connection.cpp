@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "engine/snapshot/alert.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/wire/border.h"
 #include "engine/wire/framing.h"
@@ -149,12 +150,7 @@ void Connection::send(std::uint64_t id, snapshot::Response response, bool done) 
     (void)trySend(id, std::move(lost), true);
     return;
   }
-  lost.mutable_alert()->set_severity(snapshot::Alert::ERROR);
-  lost.mutable_alert()->set_code("event_lost");
-  lost.mutable_alert()->set_message(sent.error().message);
-  lost.mutable_alert()->set_node(-1);
-  lost.mutable_alert()->set_value(-1);
-  lost.mutable_alert()->set_instruction(-1);
+  *lost.mutable_alert() = makeAlert(snapshot::Alert::ERROR, "event_lost", sent.error().message);
   (void)trySend(id, std::move(lost), done);
 }
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/snapshot/alert.h"
+#include "engine/snapshot/units.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/session.h"
 
@@ -43,20 +45,15 @@ snapshot::Alert alertOf(const GoldenRow& row, const Session& session) {
   std::string text = fmt::format("{} '{}' is not what PyTorch computed", kindName(row.kind), row.name);
   if (!row.dims.empty()) text += fmt::format(" ({})", fmt::join(row.dims, " x "));
   if (!row.index.empty())
-    text += fmt::format(": {:.6g} where PyTorch has {:.6g}, at [{}], off by {:.2e} with a tolerance of {:.2e}", row.found,
-                        row.expected, fmt::join(row.index, ", "), row.maxAbs, row.tolerance);
+    text += fmt::format(": {:.6g} where PyTorch has {:.6g}, at [{}], off by {:.2e} with a tolerance of {:.2e}",
+                        units::signless(row.found), units::signless(row.expected), fmt::join(row.index, ", "),
+                        units::signless(row.maxAbs), row.tolerance);
   if (!row.words.empty()) text += fmt::format(": {}", row.words);
   if (!row.module.empty()) text += fmt::format("; module {}", row.module);
   if (!row.source.empty()) text += fmt::format("; {}", row.source);
   if (!row.cause.empty()) text += fmt::format("; likely: {}", row.cause);
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("capture_differs");
-  alert.set_message(toUtf8(text));
-  alert.set_node(-1);
+  snapshot::Alert alert = makeAlert(snapshot::Alert::WARNING, "capture_differs", toUtf8(text));
   alert.set_value(session.findValue(row.name).index);
-  alert.set_instruction(-1);
-  alert.set_step(-1);
   return alert;
 }
 

@@ -138,8 +138,25 @@ class FirstNanTest : public QObject {
     QVERIFY2(w.loop().wait([&] { return table->currentIndex().data().toString() == QStringLiteral("NaN"); }, 5'000),
              "the table opens at the first NaN, as where a run stops");
     w.picture(QStringLiteral("nan-shown"));
+    // It stays while the step goes on, without another one of the loss; a rewind before it takes it away until it runs
+    // again.
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 1);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().position().step(), 401);
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 1);
+    QCOMPARE(std::find_if(alerts.begin(), alerts.end(), isNan)->instruction(), alert.instruction());
+    w.loop().act([&] { w->session().rewind(398); });
+    QVERIFY(w.settled());
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 0);
+    QVERIFY(std::ranges::none_of(alerts, [](const auto& a) { return a.step() >= 398; }));
+    w.loop().act([&] { w->session().train(8); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().position().step(), 406);
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 1);
+    QCOMPARE(std::find_if(alerts.begin(), alerts.end(), isNan)->message(), alert.message());
     QVERIFY_LOOP(w);
   }
+
   // A training step (F8) stops at what F5 stops at, with the same words: at full speed from the begin of a step, and from
   // within one.
   void aTrainingStepStopsWhereARunStops() {

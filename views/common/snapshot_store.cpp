@@ -258,8 +258,8 @@ void SnapshotStore::takeBackFrom(std::int64_t step) {
   if (const auto* newest = newestOfPlan(*this)) takeSpans(newest->spans(), newest->step());
   comparison_ = nullptr;
   findings_->takeBackFrom(step);
-  // What a worker told of them it tells again when they run again, and is known then; edits are a person's.
-  if (std::erase_if(alerts_, [step](const auto& a) { return a.code() == "edited" && a.step() >= step; }) > 0)
+  // A worker tells them again when the steps run again. A file that was changed stays so.
+  if (std::erase_if(alerts_, [step](const auto& a) { return a.step() >= step && a.code() != "file_changed"; }) > 0)
     emit alertsChanged();
   emit stepsChanged();
   emit positionChanged();

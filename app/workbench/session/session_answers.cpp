@@ -95,25 +95,32 @@ void SessionAnswers::absorbBuild(const snapshot::Response& r) {
   PassStages::of(store_).set(stops);
   stops.removeIf(&PassStages::isPass);
   store_.setStages(stops);
-  // The reply lists all alerts, those that came as events among them.
-  // A worker that takes the place of a dead one knows nothing of the steps before.
-  const bool comesBack = parts_.recovery.comingBack();
-  std::vector<snapshot::Alert> more;
-  if (comesBack)
-    std::copy_if(store_.alerts().begin(), store_.alerts().end(), std::back_inserter(more),
-                 [](const auto& alert) { return alert.step() >= 0; });
-  store_.clearAlerts();
-  for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
-  if (again || comesBack) {  // the model is the one that was compared
-    const auto compared = parts_.lab.captureAlerts();
-    more.insert(more.begin(), compared.begin(), compared.end());
-  }
-  for (const auto& alert : more)
-    if (!told(alert)) store_.addAlert(alert);
+  takeAlerts({r.build().alerts().begin(), r.build().alerts().end()}, again);
   if (resumed)
     emit session_.planResumed(QString::fromStdString(r.build().kept()));
   else if (again)
     emit session_.phasesTold();
+}
+
+// A build lists all alerts, those that came as events among them.
+void SessionAnswers::takeAlerts(std::vector<snapshot::Alert> alerts, bool again) {
+  const auto came = [this](const snapshot::Alert& alert) { return came_.contains(alert.SerializeAsString()); };
+  const bool comesBack = parts_.recovery.comingBack();
+  std::vector<snapshot::Alert> more;
+  if (comesBack) more = parts_.lab.captureAlerts();  // the model is the one that was compared
+  // A worker that takes the place of a dead one knows nothing of the steps before, and none of what the window told.
+  std::ranges::copy_if(store_.alerts(), std::back_inserter(more),
+                       [&](const snapshot::Alert& alert) { return comesBack ? alert.step() >= 0 : again && !came(alert); });
+  // What a person has cleared stays away.
+  if (again) std::erase_if(alerts, [&](const snapshot::Alert& alert) { return came(alert) && !told(alert); });
+  store_.clearAlerts();
+  if (!again) came_.clear();
+  for (const snapshot::Alert& alert : alerts) {
+    came_.insert(alert.SerializeAsString());
+    store_.addAlert(alert);
+  }
+  for (const snapshot::Alert& alert : more)
+    if (!told(alert)) store_.addAlert(alert);
 }
 
 void SessionAnswers::absorbStep(const snapshot::StepRecord& record) {
@@ -126,7 +133,8 @@ void SessionAnswers::absorbStep(const snapshot::StepRecord& record) {
 
 void SessionAnswers::absorbAlert(const snapshot::Alert& alert) {
   if (parts_.model.opening()) return parts_.model.read(alert);
-  if (parts_.rewind.replaying() && told(alert)) return;
+  came_.insert(alert.SerializeAsString());
+  if ((parts_.rewind.replaying() && told(alert)) || toldWithItsPlace(alert)) return;
   store_.addAlert(alert);
   emit session_.alertRaised(alert);
 }
@@ -146,6 +154,22 @@ bool SessionAnswers::told(const snapshot::Alert& alert) const {
            other.message() == alert.message();
   };
   return std::any_of(store_.alerts().begin(), store_.alerts().end(), same);
+}
+
+// A step that ends tells of its loss alone; where the number came from is known of a walk.
+bool SessionAnswers::toldWithItsPlace(const snapshot::Alert& alert) const {
+  if (alert.instruction() >= 0 || (alert.code() != "nan" && alert.code() != "inf")) return false;
+  return std::ranges::any_of(store_.alerts(), [&alert](const snapshot::Alert& other) {
+    return other.step() == alert.step() && other.code() == alert.code() && other.instruction() >= 0;
+  });
+}
+
+void SessionAnswers::tellAgain(const std::vector<snapshot::Alert>& alerts) {
+  for (const snapshot::Alert& alert : alerts) {
+    if (told(alert)) continue;
+    store_.addAlert(alert);
+    emit session_.alertStands(alert);
+  }
 }
 
 void SessionAnswers::reached(const snapshot::Position& position) {

@@ -8,6 +8,7 @@
 #include "app/workbench/session/session_model.h"
 #include "app/workbench/session/session_recovery.h"
 #include "app/workbench/session/session_trainer.h"
+#include "engine/snapshot/alert.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/pass_stages.h"
@@ -117,14 +118,10 @@ void SessionModel::wasBuilt() {
 
 void SessionModel::tellChangedFiles() {
   for (const QString& change : files_.takeChanges()) {
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::WARNING);
-    alert.set_code("file_changed");
-    alert.set_message((change + QStringLiteral(". Steps from here on are of what it holds now")).toStdString());
+    snapshot::Alert alert =
+        makeAlert(snapshot::Alert::WARNING, "file_changed",
+                  (change + QStringLiteral(". Steps from here on are of what it holds now")).toStdString());
     alert.set_step(store_.position().step());
-    alert.set_node(-1);
-    alert.set_value(-1);
-    alert.set_instruction(-1);
     store_.addAlert(alert);
     emit session_.alertRaised(alert);
   }

@@ -13,6 +13,8 @@
 
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_stepper.h"
+#include "engine/snapshot/alert.h"
+#include "engine/snapshot/units.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
 
@@ -31,8 +33,8 @@ snapshot::Request editRequest(int value, const std::vector<qint64>& index, doubl
 
 std::string editText(const snapshot::EditTensor& edit) {
   if (!edit.path().empty()) return fmt::format("loaded from '{}'", edit.path().substr(edit.path().rfind('/') + 1));
-  if (edit.fill()) return fmt::format("filled with {:g}", edit.number());
-  return fmt::format("element [{}] set to {:g}", fmt::join(edit.index(), ", "), edit.number());
+  if (edit.fill()) return fmt::format("filled with {:g}", units::signless(edit.number()));
+  return fmt::format("element [{}] set to {:g}", fmt::join(edit.index(), ", "), units::signless(edit.number()));
 }
 }  // namespace
 
@@ -116,32 +118,29 @@ void SessionEdits::leave() {
 }
 
 void SessionEdits::tellOfHand(std::int64_t step) {
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::INFO);
-  alert.set_step(step);
-  alert.set_node(-1);
-  alert.set_value(-1);
   for (const Edit* e : standing()) {
     if (e->step != step) continue;
     const auto& edit = e->request.edit();
     const auto* value = store_.graph() ? store_.graph()->value(edit.value()) : nullptr;
-    alert.set_code("edited");
+    snapshot::Alert alert =
+        makeAlert(snapshot::Alert::INFO, "edited",
+                  fmt::format("{} by hand: {}", value ? '\'' + value->name() + '\'' : "a value", editText(edit)));
+    alert.set_step(step);
     alert.set_value(edit.value());
     alert.set_node(value ? store_.graph()->producer(edit.value()) : -1);
     alert.set_instruction(e->instruction);
-    alert.set_message(fmt::format("{} by hand: {}", value ? '\'' + value->name() + '\'' : "a value", editText(edit)));
     store_.addAlert(alert);
     emit session_.alertRaised(alert);
   }
   const Stops stops = parts_.stepper.takeStops();
   if (stops.count > 0) {
-    alert.set_code("stopped");
-    alert.set_value(-1);
-    alert.set_node(-1);
+    snapshot::Alert alert =
+        makeAlert(snapshot::Alert::INFO, "stopped",
+                  fmt::format("stopped {}{}; the time of the step includes the waiting",
+                              stops.count == 1 ? "once" : fmt::format("{} times", stops.count),
+                              stops.breaks.empty() ? "" : fmt::format(" ({})", fmt::join(stops.breaks, "; "))));
+    alert.set_step(step);
     alert.set_instruction(stops.first);
-    alert.set_message(fmt::format("stopped {}{}; the time of the step includes the waiting",
-                                  stops.count == 1 ? "once" : fmt::format("{} times", stops.count),
-                                  stops.breaks.empty() ? "" : fmt::format(" ({})", fmt::join(stops.breaks, "; "))));
     emit session_.alertRaised(alert);
   }
 }

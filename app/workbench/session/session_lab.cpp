@@ -8,6 +8,7 @@
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_answers.h"
 #include "app/workbench/session/session_model.h"
+#include "engine/snapshot/alert.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -144,14 +145,7 @@ std::vector<snapshot::Alert> SessionLab::captureAlerts() const {
   std::vector<snapshot::Alert> all;
   if (found) all.assign(found->alerts().begin(), found->alerts().end());
   const auto say = [&all](snapshot::Alert::Severity severity, const char* code, std::string message) {
-    snapshot::Alert& alert = all.emplace_back();
-    alert.set_severity(severity);
-    alert.set_code(code);
-    alert.set_message(std::move(message));
-    alert.set_node(-1);
-    alert.set_value(-1);
-    alert.set_instruction(-1);
-    alert.set_step(-1);
+    all.push_back(makeAlert(severity, code, std::move(message)));
   };
   if (found && found->captured() && !found->unchecked().empty())
     say(snapshot::Alert::INFO, "capture_unchecked", "not compared with what PyTorch computed: " + found->unchecked());

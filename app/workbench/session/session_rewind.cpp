@@ -2,7 +2,9 @@
 #include "app/workbench/session/session_rewind.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/session/session_model.h"
@@ -107,12 +109,18 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
     emit session_.note(QStringLiteral("Step %1 has not run yet").arg(format::count(step)));
     return;
   }
-  const auto there = [this, instruction] {
+  // The step is walked from the same state, so what was told of its way there is true again where it has come there.
+  std::vector<snapshot::Alert> ofTheWay;
+  std::ranges::copy_if(store_.alerts(), std::back_inserter(ofTheWay), [step, instruction](const auto& alert) {
+    return alert.step() == step && alert.instruction() >= 0 && alert.instruction() <= instruction;
+  });
+  const auto there = [this, instruction, ofTheWay] {
     if (instruction < 0) return;
-    parts_.stepper.inStep([this, instruction] {
+    parts_.stepper.inStep([this, instruction, ofTheWay] {
       snapshot::Request request;
       request.mutable_run_to()->set_instruction(instruction + 1);
-      link_.move(std::move(request), QStringLiteral("running to %1").arg(instruction + 1), [this, instruction] {
+      link_.move(std::move(request), QStringLiteral("running to %1").arg(instruction + 1), [this, instruction, ofTheWay] {
+        parts_.answers.tellAgain(ofTheWay);
         parts_.stepper.stopped(instruction + 1);
         selection_.select(Selection::ofInstruction(instruction));
       });

@@ -172,5 +172,46 @@ TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
   EXPECT_FALSE(session->setBreakpoints({predicate}).has_value());
 }
 
+// A walk that a NaN stops tells of it once. After a rewind it is told again when the step runs again, and only then.
+TEST(Session, AlertsOfStepsThatWereTakenBackAreForgotten) {
+  std::vector<snapshot::Alert> told;
+  Observer observer;
+  observer.alert = [&told](const snapshot::Alert& alert) { told.push_back(alert); };
+  auto session = openSession(digits(), {}, std::move(observer));
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint nan, nowhere;
+  nan.set_nan(true);
+  nan.set_enabled(true);
+  nowhere.set_predicate("los max > 10");
+  nowhere.set_enabled(true);
+  const auto isNan = [](const snapshot::Alert& a) { return a.code() == "nan"; };
+  const auto spoil = [&] {
+    ASSERT_TRUE(session->beginStep().has_value());
+    const ValueId image = session->findValue("image");
+    ASSERT_TRUE(editValue(session->stepper(), image, {}, std::numeric_limits<double>::quiet_NaN(), true).has_value());
+    const auto stop = session->runToBreak(false);
+    ASSERT_TRUE(stop && stop->breakpoint() != 0);
+    ASSERT_TRUE(session->finishStep().has_value());
+  };
+  for (int step = 0; step < 2; ++step) ASSERT_TRUE(session->beginStep() && session->finishStep());
+  ASSERT_TRUE(session->setBreakpoints({nan, nowhere}).has_value());
+  spoil();
+  ASSERT_EQ(std::ranges::count_if(told, isNan), 1);
+  const auto others = session->alerts().size() - 1;
+  EXPECT_GE(others, 1U);
+  EXPECT_EQ(std::ranges::find_if(told, isNan)->step(), 2);
+  ASSERT_TRUE(session->rewind(3).has_value());
+  EXPECT_EQ(std::ranges::count_if(session->alerts(), isNan), 1);  // step 2 stands
+  ASSERT_TRUE(session->rewind(1).has_value());
+  EXPECT_EQ(std::ranges::count_if(session->alerts(), isNan), 0);
+  EXPECT_EQ(session->alerts().size(), others);
+  ASSERT_TRUE(session->step().has_value());
+  EXPECT_EQ(std::ranges::count_if(told, isNan), 1);
+  spoil();
+  EXPECT_EQ(std::ranges::count_if(told, isNan), 2);
+  EXPECT_EQ(std::ranges::count_if(session->alerts(), isNan), 1);
+  EXPECT_EQ(session->alerts().size(), others + 1);
+}
+
 }  // namespace
 }  // namespace stepscope
