@@ -78,6 +78,11 @@ Status evaluateModel(const EvaluateArguments& a, const Output& output) {
   runningEvaluate = nullptr;
   if (!evaluation) return tl::make_unexpected(evaluation.error());
   tellAll(*evaluation, a.json);
+  if (evaluation->weighted && evaluation->labels == 0)
+    return invalid(
+        fmt::format("loss: no label of {} batches counts, so it is undefined; expected labels that the loss does "
+                    "not ignore",
+                    evaluation->batches));
   if (!std::isfinite(evaluation->loss))
     return invalid(fmt::format("loss: {} over {} batches; expected a finite number", units::signless(evaluation->loss),
                                evaluation->batches));

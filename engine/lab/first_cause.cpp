@@ -7,16 +7,18 @@
 #include <cmath>
 #include <set>
 
+#include "engine/build/input_role.h"
 #include "engine/data/element_index.h"
 #include "engine/ops/class_loss.h"
-#include "engine/snapshot/utf8.h"
 #include "engine/snapshot/units.h"
+#include "engine/snapshot/utf8.h"
+#include "engine/step/numbers.h"
 #include "kernels/cpu/loops/not_finite.h"
 
 namespace stepscope {
 namespace {
 
-constexpr double kExploded = 100;  // times the largest element at first
+constexpr const char* kNoLabelCounts = "no label of the batch counts, so the loss is undefined";
 
 struct Flags {
   bool nan = false, inf = false, positive = false;  // positive: an infinity that is
@@ -198,6 +200,9 @@ class Replay {
     if (open.empty())
       for (const ValueId id : step.optimizer.accumulated)
         if (id && flags(id).any()) open.push_back(id);
+    // No loss of this step reads what running statistics become, but they may be the first to hold one.
+    for (const StateUpdate& update : graph().stateUpdates)
+      if (update.next && flags(update.next).any()) open.push_back(update.next);
     Place first;
     std::set<std::int32_t> seen;
     while (!open.empty()) {
@@ -262,6 +267,42 @@ class Replay {
     return false;
   }
 
+  // What labels, masks and constants alone make: how many labels count.
+  bool countsLabels(ValueId id) const {
+    const Graph& imported = subject_.model->graph;
+    bool labels = false;
+    std::vector<ValueId> open{id};
+    std::set<std::int32_t> seen;
+    while (!open.empty()) {
+      const Value& value = graph().value(open.back());
+      open.pop_back();
+      if (!seen.insert(value.id.index).second) continue;
+      if (value.role == ValueRole::kNodeOutput) {
+        const Node& node = graph().node(value.producer);
+        if (node.op != "Shape" && node.op != "Size") open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+        std::erase_if(open, [](ValueId input) { return !input.valid(); });
+      } else if (value.role == ValueRole::kInput) {
+        const InputRole::Kind kind = inferRole(imported, imported.findValue(value.name)).kind;
+        if (kind == InputRole::Kind::kTokens || (isFloating(value.type.dtype) && kind != InputRole::Kind::kMask))
+          return false;
+        labels = true;
+      } else if (std::ranges::find(side_->step().trained, value.id) != side_->step().trained.end()) {
+        return false;
+      }
+    }
+    return labels;
+  }
+
+  // Of a class loss: every label is the one that does not count.
+  bool allIgnored(const Node& loss, const std::vector<Operand>& operands) const {
+    const auto ignored = isClassLoss(loss) ? ignoredLabel(graph(), loss) : std::nullopt;
+    if (!ignored || operands.size() < 2) return false;
+    const TensorView& labels = operands[1].contents.view();
+    for (std::int64_t i = 0; i < labels.elements(); ++i)
+      if (elementAsInt(labels, i) != *ignored) return false;
+    return true;
+  }
+
   // Of operands that no one handed on not finite.
   std::string kindOf(const Node& node, const std::vector<Operand>& operands, const FirstCause& cause,
                      const Dims& result) const {
@@ -275,6 +316,7 @@ class Replay {
                                    "ReduceLogSum", "LpNormalization"});
     if (op.find("Softmax") != std::string::npos && allMasked(operands, cause, node)) return "all-masked softmax";
     if (is(op, {"Reciprocal"}) && x == 0) return cause.backward && root ? "log or root out of domain" : "division by zero";
+    if (allIgnored(node, operands) || (op == "Div" && y == 0 && countsLabels(operands[1].value))) return kNoLabelCounts;
     if (is(op, {"Div", "Mod"}) && y == 0) return cause.backward && root ? "log or root out of domain" : "division by zero";
     if (is(op, {"Log"}) && x <= 0) return "log or root out of domain";
     if (is(op, {"Log1p"}) && x <= -1) return "log or root out of domain";
@@ -299,7 +341,7 @@ class Replay {
     if (empty && op.starts_with("Reduce")) return "mean of no elements";
     if (infinite) return "invalid operand";
     if (!cause.nan) return "overflow";
-    // The mean of a loss over no label at all, and of a normalisation whose variance is below zero.
+    // The mean of a loss over labels whose weights are zero, and of a normalisation whose variance is below zero.
     if (is(forward, {"SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLossInternal", "NegativeLogLikelihoodLoss"}))
       return "division by zero";
     // The variance of large numbers is infinite, that of a step below zero has no root.
@@ -369,7 +411,10 @@ class Replay {
       if (fromBatch) addRows(came->view(), true, cause);
     } else {
       cause.kind = kindOf(node, operands, cause, result.dims());
-      addRows(result.view(), !cause.backward, cause);
+      if (!isNextState(graph(), resultOf_)) addRows(result.view(), !cause.backward, cause);
+      for (std::int64_t row = 0; cause.kind == kNoLabelCounts && row < std::min<std::int64_t>(samples(), kMostCauseRows);
+           ++row)
+        cause.rows.push_back(row);
     }
     // An infinite mask is fine; where it made a NaN without masking all, it is no mask.
     if (cause.kind == "invalid operand" && came == nullptr) blameBatch(cause);
@@ -433,36 +478,6 @@ std::string FirstCause::text() const {
   if (!module.empty()) text += fmt::format("; module {}", toUtf8(module));
   if (!source.empty()) text += fmt::format("; {}", toUtf8(source));
   return text;
-}
-
-void WeightWatch::look(const State& state, const std::vector<std::string>& trained, std::int64_t step) {
-  double largest = 0;
-  for (const std::string& name : trained) {
-    if (!state.contains(name)) continue;
-    const Tensor contents = state.read(name);
-    if (!isFloating(contents.dtype())) continue;
-    const TensorView& view = contents.view();
-    if (view.dtype == DType::kF32) {
-      float most = 0;
-      for (const float x : view.as<const float>()) most = std::abs(x) <= most ? most : std::abs(x);  // NaN stays
-      largest = std::abs(static_cast<double>(most)) <= largest ? largest : static_cast<double>(most);
-    } else {
-      for (std::int64_t i = 0; i < view.elements(); ++i)
-        if (const double x = std::abs(elementAsDouble(view, i)); !(x <= largest)) largest = x;
-    }
-  }
-  note(largest, step);
-}
-
-void WeightWatch::note(double largest, std::int64_t step) {
-  if (!first_) {
-    first_ = largest;
-    return;
-  }
-  if (largest <= kExploded * std::max(*first_, 1e-30))
-    since_.reset();
-  else if (!since_)
-    since_ = step;
 }
 
 Result<std::optional<FirstCause>> findFirstCause(const SideSubject& subject, const WeightWatch& weights) {

@@ -32,7 +32,8 @@ struct FirstCause {
   bool backward = false;
   std::string module, source;  // "model.py:12 y = x.log()"; empty where the file does not say
   std::string kind;            // "overflow", "invalid operand", "division by zero", "log or root out of domain",
-                               // "all-masked softmax", "mean of no elements", "bad input", "exploded weights since step N"
+                               // "all-masked softmax", "mean of no elements", "bad input", "exploded weights since step N",
+                               // "no label of the batch counts, so the loss is undefined"
   bool nan = false;            // else an infinity
   std::vector<std::int64_t> index;
   std::vector<CauseOperand> operands;

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/profile/tensor_summary.h"
-#include "engine/snapshot/utf8.h"
 #include "engine/snapshot/alert.h"
+#include "engine/snapshot/utf8.h"
 #include "engine/step/stepper.h"
 #include "kernels/cpu/loops/sum_of_squares.h"
 #include "kernels/dispatch.h"
@@ -81,6 +82,10 @@ std::optional<double> gradientNormAt(const Executor& executor, const std::vector
   return some ? std::optional(std::sqrt(squares)) : std::nullopt;
 }
 
+bool isNextState(const Graph& graph, ValueId made) {
+  return std::ranges::find(graph.stateUpdates, made, &StateUpdate::next) != graph.stateUpdates.end();
+}
+
 snapshot::Alert numberAlert(const Stepper& stepper, const NumberWatch& watch, int instruction,
                             const std::string& otherwise) {
   const Graph& graph = stepper.graph();
@@ -105,7 +110,8 @@ snapshot::Alert numberAlert(const Stepper& stepper, const NumberWatch& watch, in
       alert.set_node(ran.node.index);
       alert.set_value(id.index);
       text = fmt::format("{} in '{}', made by {} {}", made.name(), nameOf(id), instruction, toUtf8(graph.node(ran.node).op));
-      if (const Dims& dims = contents->dims(); !dims.empty() && dims[0] > 1 && dims[0] == samplesOf(stepper.batch()))
+      const Dims& dims = contents->dims();
+      if (!dims.empty() && dims[0] > 1 && dims[0] == samplesOf(stepper.batch()) && !isNextState(graph, id))
         alert.set_sample(rowOf(dims, made.element));
     }
   }

@@ -30,6 +30,9 @@ struct NumberWatch {
 std::optional<double> gradientNormAt(const Executor& executor, const std::vector<ValueId>& gradients, int position,
                                      const std::map<ValueId, double>& squares);
 
+// Whether `made` becomes a parameter, a running statistic or another state: its axes are not those of the batch.
+bool isNextState(const Graph& graph, ValueId made);
+
 // Of an output of `instruction`, the one that ran last, which holds what `watch` looks for: code "nan" or "inf"; `value` and
 // `sample` name the row of the batch where the batch brought it in, else the output and its first row. When the instruction
 // made none, the alert tells `otherwise` of the loss.

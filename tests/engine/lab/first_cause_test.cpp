@@ -12,6 +12,7 @@
 #include "engine/train/data.h"
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
@@ -355,6 +356,112 @@ TEST(FirstCause, AJumpOfTheGradientsIsTold) {
   }
   ASSERT_EQ(told.size(), 1U);
   EXPECT_NE(told.front().find("the largest element of all gradients jumped from "), std::string::npos) << told.front();
+}
+
+// Numbers of 1e30 have a variance that no float holds: the running one is infinite before any product is.
+TEST(FirstCause, IsTheRunningVarianceThatOverflowsBeforeAProduct) {
+  auto session = testing::openSession(testing::digits(), {{"lr", "1e30"}, {"optimizer", "sgd"}});
+  ASSERT_NE(session, nullptr);
+  session->numbers().blame(false);
+  ASSERT_TRUE(session->step() && session->step());
+  const FirstCause* cause = session->numbers().cause();
+  ASSERT_NE(cause, nullptr);
+  EXPECT_EQ(cause->name, "/stages.0/bn/BatchNormalization") << cause->text();
+  EXPECT_EQ(cause->op, "BatchNormalization");
+  EXPECT_EQ(cause->kind, "exploded weights since step 0");
+  EXPECT_TRUE(cause->rows.empty()) << cause->text();  // a channel is no row
+  const auto told = std::ranges::find(session->alerts(), "inf", &snapshot::Alert::code);
+  ASSERT_NE(told, session->alerts().end());
+  EXPECT_EQ(told->step(), 1);
+  EXPECT_EQ(told->instruction(), cause->instruction) << told->message();
+  EXPECT_FALSE(told->has_sample()) << told->message();
+}
+
+void addLabels(onnx::GraphProto& graph) {
+  addInput(graph, "labels", {kRows});
+  graph.mutable_input(graph.input_size() - 1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(onnx::TensorProto::INT64);
+}
+
+// Scores of x, and their mean loss over the labels that are not -100, as one node.
+onnx::ModelProto lossOfLabels() {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  auto& graph = *model.mutable_graph();
+  graph.set_name("labels");
+  addInput(graph, "x", {kRows, kWidth});
+  addLabels(graph);
+  fill(*addFloats(graph, "w", {kWidth, kWidth}), normal({kWidth, kWidth}, 7, 0.3F));
+  addNode(graph, "MatMul", {"x", "w"}, {"scores"}, "product");
+  auto* ignored = addNode(graph, "SoftmaxCrossEntropyLoss", {"scores", "labels"}, {"loss"}, "fault")->add_attribute();
+  ignored->set_name("ignore_index");
+  ignored->set_type(onnx::AttributeProto::INT);
+  ignored->set_i(-100);
+  addOutput(graph, "loss");
+  return model;
+}
+
+// The same written out: the sum over those labels, by their number.
+onnx::ModelProto lossOfCountedLabels() {
+  onnx::ModelProto model = lossOfLabels();
+  auto& graph = *model.mutable_graph();
+  graph.mutable_node()->RemoveLast();
+  auto* zero = graph.add_initializer();
+  zero->set_name("least");
+  zero->set_data_type(onnx::TensorProto::INT64);
+  zero->add_int64_data(0);
+  addNode(graph, "GreaterOrEqual", {"labels", "least"}, {"counts"}, "counts");
+  auto* to = addNode(graph, "Cast", {"counts"}, {"weights"}, "weights")->add_attribute();
+  to->set_name("to");
+  to->set_type(onnx::AttributeProto::INT);
+  to->set_i(onnx::TensorProto::FLOAT);
+  const auto sum = [&graph](const std::string& in, const std::string& out) {
+    auto* keep = addNode(graph, "ReduceSum", {in}, {out}, out)->add_attribute();
+    keep->set_name("keepdims");
+    keep->set_type(onnx::AttributeProto::INT);
+    keep->set_i(0);
+  };
+  sum("weights", "number");
+  addNode(graph, "MatMul", {"weights", "scores"}, {"taken"}, "taken");
+  sum("taken", "sum");
+  addNode(graph, "Div", {"sum", "number"}, {"loss"}, "fault");
+  return model;
+}
+
+class LabelledBatch : public DataSource {
+ public:
+  std::int64_t entries() const override { return 1; }
+  Result<Batch> batch(std::int64_t) override {
+    Batch batch;
+    batch.arrays["x"] = normal({kRows, kWidth}, 3, 1);
+    Tensor labels(DType::kI64, {kRows});
+    std::ranges::fill(labels.as<std::int64_t>(), -100);
+    batch.arrays["labels"] = std::move(labels);
+    return batch;
+  }
+};
+
+TEST(FirstCause, SaysThatNoLabelCounts) {
+  for (const onnx::ModelProto& model : {lossOfLabels(), lossOfCountedLabels()}) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("model.onnx", model.SerializeAsString());
+    auto session = Session::open(path, {}, {});
+    ASSERT_TRUE(session.has_value()) << session.error().message;
+    (*session)->feedFrom(std::make_unique<LabelledBatch>());
+    const Status built = (*session)->build();
+    ASSERT_TRUE(built.has_value()) << built.error().message;
+    (*session)->numbers().blame(false);
+    ASSERT_TRUE((*session)->step().has_value());
+    const FirstCause* cause = (*session)->numbers().cause();
+    ASSERT_NE(cause, nullptr);
+    EXPECT_EQ(cause->name, "fault");
+    EXPECT_EQ(cause->kind, "no label of the batch counts, so the loss is undefined") << cause->text();
+    EXPECT_EQ(cause->rows, (std::vector<std::int64_t>{0, 1, 2, 3})) << cause->text();
+    EXPECT_EQ(cause->text().find("-nan"), std::string::npos) << cause->text();
+  }
 }
 
 TEST(FirstCause, FindsNothingInAFiniteStep) {
