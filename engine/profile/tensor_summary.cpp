@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/loops/loops.h"
 #include "kernels/dispatch.h"
 
 namespace stepscope {
@@ -40,7 +41,7 @@ struct Part {
 
 // Four-byte floats are most of what there is: without branches, and in an order that the compiler may choose, it fills
 // vectors.
-Part measure(const float* x, std::int64_t count) {
+SS_CLONES Part measure(const float* x, std::int64_t count) {
   int zeros = 0, nan = 0, inf = 0, negative = 0;
   float least = std::numeric_limits<float>::infinity(), most = -least;
   double sum = 0, squares = 0;

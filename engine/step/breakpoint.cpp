@@ -125,8 +125,11 @@ std::string breakBefore(const Executor& executor, const std::vector<snapshot::Br
   return {};
 }
 
-// `made` is the value of that name, or the next contents of the state of that name.
-static bool isNamed(const Graph& graph, ValueId made, const std::string& name) {
+bool holdsFor(const ValuePredicate& predicate, const TensorView& contents) {
+  return holds(fieldOf(predicate, contents), predicate.op, predicate.number);
+}
+
+bool isNamed(const Graph& graph, ValueId made, const std::string& name) {
   if (graph.value(made).name == name) return true;
   return std::any_of(graph.stateUpdates.begin(), graph.stateUpdates.end(), [&](const StateUpdate& update) {
     return update.next == made && graph.value(update.state).name == name;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/ir/graph.h"
 #include "engine/snapshot/worker.pb.h"
 #include "kernels/status.h"
 
@@ -18,6 +19,9 @@ struct ValuePredicate {
   double number = 0;
 };
 Result<ValuePredicate> parsePredicate(const std::string& text);
+bool holdsFor(const ValuePredicate& predicate, const TensorView& contents);
+// Whether `made` is the value of that name, or the next contents of the state of that name.
+bool isNamed(const Graph& graph, ValueId made, const std::string& name);
 
 // Reason to stop before instruction i (node, op, phase, instruction breakpoints); empty when there is none.
 std::string breakBefore(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,

@@ -11,6 +11,7 @@
 #include "engine/build/builder.h"
 #include "engine/exec/executor.h"
 #include "engine/step/breakpoint.h"
+#include "engine/step/condition_watch.h"
 #include "engine/step/step_context.h"
 
 namespace stepscope {
@@ -28,6 +29,10 @@ class NumberJudge {
   // Between backward pass and update: all gradients are there, and no parameter has changed. All of them are read where the
   // step is to stop, and in a step that is walked: its time is not judged.
   void judge(const Executor& executor, bool walked = false);
+
+  // Conditions on values, where full speed stops at them: looked at with after().
+  ConditionWatch& conditions() { return conditions_; }
+  const ConditionWatch& conditions() const { return conditions_; }
 
   const std::string& found() const { return found_; }  // what it was ("loss is NaN"); empty: none
   // Neither loss nor gradients hold it, only some value on the way: the walk may find that it was to be expected.
@@ -49,6 +54,7 @@ class NumberJudge {
 
   const StepContext& context_;
   const SymbolicStep& step_;
+  ConditionWatch conditions_;
   std::string found_;
   bool ofValue_ = false;
   std::optional<double> norm_;

@@ -33,6 +33,7 @@ struct StepContext {
   ProcessorMeter processor;             // of the step that runs
   std::atomic<bool> cancelled = false;  // set by another thread, taken back by what it ends
   std::vector<snapshot::Breakpoint> breakpoints;
+  bool conditionsStop = false;  // full speed too stops at conditions on values (breakpoints with a predicate)
   FlightRecorder flight;
   WatchedValues watched;
   NumberWatch numbers;     // of the step that runs or comes next

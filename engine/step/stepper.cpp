@@ -67,7 +67,11 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   const StepRange range(watchers_.ranges(graph(), plan()), context_.state.counters.step);
   beginNotes();
   watchers_.beginFlight(*executor_);
-  if (context_.notes.listens() || context_.flight.listens() || !context_.watched.empty() || context_.numbers.everywhere)
+  ConditionWatch& conditions = judge_.conditions();
+  static const std::vector<snapshot::Breakpoint> none;
+  conditions.begin(*executor_, context_.conditionsStop ? context_.breakpoints : none);
+  if (context_.notes.listens() || context_.flight.listens() || !context_.watched.empty() || context_.numbers.everywhere ||
+      conditions.any())
     run.after = [this](int i) -> Status {
       noteAfter(i);
       return {};
@@ -78,6 +82,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   run.restoreState = true;
   run.collectives = context_.ranks ? &collectives_ : nullptr;
   if (followsNumbers()) run.begins = [this](int i) { judge_.beforeExchange(*executor_, i); };
+  const auto stops = [&] { return (!judge_.found().empty() || conditions.hold()) && takesBack(step()); };
   int at = 0;
   // A step that takes long is run in parts, between which it tells how far it is.
   const bool parts = (!timed_ || lastNs_ > StepWatchers::kTellNs) && context_.log.observer().progress &&
@@ -95,19 +100,20 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
     return {};
   };
   const auto ran = [&]() -> Status {
-    if (followsNumbers()) {
-      if (context_.numbers.any()) keepEarlyState();
+    if (followsNumbers() || conditions.any()) {
+      if (context_.numbers.any() || conditions.any()) keepState(plan().firstOptimizer);
       SS_TRY(runUntil(plan().firstOptimizer));
-      judge_.judge(*executor_);
-      if (!judge_.found().empty() && takesBack(step())) return {};
+      if (followsNumbers()) judge_.judge(*executor_);
+      if (stops()) return {};
     }
+    if (conditions.ofUpdate(plan())) keepState(count());
     if (changesCommits()) {
       SS_TRY(runUntil(plan().firstCommit));
       SS_TRY(beforeCommits());
     }
     return runUntil(count());
   }();
-  const bool takenBack = !judge_.found().empty() && takesBack(step());
+  const bool takenBack = stops();
   if (!ran || takenBack) {
     context_.flight.drop();
     context_.watched.drop();
@@ -137,18 +143,17 @@ bool Stepper::followsNumbers() const {
   return !step().request.forwardOnly && (context_.numbers.any() || options().record != "off");
 }
 
-// What the forward pass writes over, such as running statistics, for a step that is taken back before its update.
-void Stepper::keepEarlyState() {
-  if (!earlyState_) {
-    earlyState_.emplace();
-    for (int i = 0; i < plan().firstOptimizer; ++i)
-      for (const int b : plan().instructions[static_cast<std::size_t>(i)].outputs) {
-        if (b < 0) continue;
-        const Buffer& root = plan().buffers[static_cast<std::size_t>(plan().root(b))];
-        if (root.home == Home::kState) earlyState_->push_back(graph().value(root.value).name);
-      }
-  }
-  for (const std::string& name : *earlyState_) context_.state.keep(name);
+// What instructions below `end` write over, for a step that is taken back: running statistics, and parameters where it is
+// taken back after the update.
+void Stepper::keepState(int end) {
+  const auto [names, isNew] = stateBelow_.try_emplace(end);
+  for (int i = 0; isNew && i < end; ++i)
+    for (const int b : plan().instructions[static_cast<std::size_t>(i)].outputs) {
+      if (b < 0) continue;
+      const Buffer& root = plan().buffers[static_cast<std::size_t>(plan().root(b))];
+      if (root.home == Home::kState) names->second.push_back(graph().value(root.value).name);
+    }
+  for (const std::string& name : names->second) context_.state.keep(name);
 }
 
 // The first step of a run whose state comes from the model's file.

@@ -50,8 +50,8 @@ class Stepper {
   std::int64_t touchedBytes() const { return touched_; }
   void forgetTouchedBytes() { touched_ = 0; }  // they are measured anew with the next step
 
-  // --- one micro step at full speed; commits at its end. The record's memory is used again. numbers(): what was found
-  // before the update. False: because of it the state was put back; not so where a rank has parts of parameters.
+  // --- one micro step at full speed; commits at its end. The record's memory is used again. numbers(): what was found.
+  // False: because of it the state was put back; not so where a rank has parts of parameters.
   Result<bool> run(Batch batch, snapshot::StepRecord& record);
   const NumberJudge& numbers() const { return judge_; }
   void excuseInfinities() { judge_.excuseInfinities(); }  // that the walk through a step has just explained
@@ -114,7 +114,7 @@ class Stepper {
   void beginNotes();
   void noteAfter(int instruction);
   bool followsNumbers() const;
-  void keepEarlyState();
+  void keepState(int end);
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
   std::shared_ptr<const Variant> variant_;
   StepContext& context_;
@@ -144,7 +144,7 @@ class Stepper {
   StepWatchers watchers_{context_, *variant_->step};
   NumberJudge judge_{context_, *variant_->step};
   std::int64_t stepBegin_ = 0, lastNs_ = 0;             // nanoseconds; the time of the newest step at full speed
-  std::optional<std::vector<std::string>> earlyState_;  // names that instructions before the optimizer write
+  std::map<int, std::vector<std::string>> stateBelow_;  // names of what the instructions below that one write
 };
 
 }  // namespace stepscope

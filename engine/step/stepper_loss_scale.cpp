@@ -25,7 +25,7 @@ Status Stepper::findLossScale(const Batch& batch) {
   const double summedAt = std::exchange(sumScale, 0);
   for (int i = 0; i < kTries && !fits; ++i) {
     if (i > 0) scale = lossScaleAfter(options(), scale, false);
-    keepEarlyState();
+    keepState(plan().firstOptimizer);
     const Status fed = feed(batch);
     const auto ran = fed ? executor_->run(0, plan().firstOptimizer, run) : Result<int>(tl::make_unexpected(fed.error()));
     fits = ran && std::none_of(step().optimizer.accumulated.begin(), step().optimizer.accumulated.end(), [&](ValueId id) {

@@ -31,7 +31,8 @@ void Stepper::noteAfter(int instruction) {
     const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
     return update && executor_->conditionsHold(instruction);
   };
-  if (!context_.watched.empty()) context_.watched.after(*executor_, instruction, computed());
+  if (!context_.watched.empty()) context_.watched.after(*executor_, instruction, computed(), inStep_);
+  if (judge_.conditions().any() && !inStep_) judge_.conditions().after(*executor_, instruction, computed());
   judge_.after(*executor_, instruction, !inStep_);
   if (inStep_ && instruction + 1 == count() && plan().firstOptimizer == count() && followsNumbers())
     judge_.judge(*executor_, true);

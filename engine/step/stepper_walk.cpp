@@ -274,7 +274,7 @@ snapshot::Position Stepper::position() const {
   }
   for (const WatchedValues::Watched& watched : context_.watched.all()) {
     const WatchedValues::Numbers* numbers = WatchedValues::newest(watched, position_);
-    const bool present = numbers && numbers->step == shownStep();
+    const bool present = numbers && numbers->step == shownStep() && numbers->statistics.histogram_size() > 0;
     auto data = fetchValue(*this, watched.value, {}, {}, !present, 0);
     if (!data) continue;  // the plan does not have it
     if (numbers && !data->has_statistics()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/profile/tensor_data.h"
+#include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -42,7 +43,7 @@ void WatchedValues::begin(std::int64_t step) {
   ns_ = 0;
 }
 
-void WatchedValues::after(const Executor& executor, int instruction, bool computed) {
+void WatchedValues::after(const Executor& executor, int instruction, bool computed, bool walked) {
   const ExecutionPlan& plan = executor.plan();
   const Instruction& ran = plan.instructions[static_cast<std::size_t>(instruction)];
   if (!computed || ran.kind != InstructionKind::kKernel) return;
@@ -52,7 +53,8 @@ void WatchedValues::after(const Executor& executor, int instruction, bool comput
     if (watched == all_.end()) continue;
     const std::int64_t begin = monotonicNs();
     if (const auto contents = executor.read(watched->value))
-      watched->running = Numbers{tensorStatistics(contents->view()), step_, instruction};
+      watched->running = Numbers{
+          walked || histograms_ ? tensorStatistics(contents->view()) : tensorSummary(contents->view()), step_, instruction};
     ns_ += monotonicNs() - begin;
   }
 }
@@ -85,7 +87,7 @@ void WatchedValues::commit(const Graph& graph, const std::function<Result<Tensor
       watched.committed->step = record.step();  // calls of a script that lie within each other end in another order
     } else if (!isComputed(graph, watched.value)) {
       const std::int64_t begin = monotonicNs();
-      if (const auto contents = read(watched.value)) statistics = tensorStatistics(*contents);
+      if (const auto contents = read(watched.value)) statistics = tensorSummary(*contents);
       ns_ += monotonicNs() - begin;
     }
     if (!statistics) continue;

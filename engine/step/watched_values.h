@@ -36,8 +36,11 @@ class WatchedValues {
 
   // Micro step `step` is at its instruction 0: whatever was computed in it or later belongs to a run that was left.
   void begin(std::int64_t step);
-  // `instruction` ran, or ran again; `computed` is false when a condition or the update kept it from running.
-  void after(const Executor& executor, int instruction, bool computed);
+  // Whether steps at full speed count histograms too. Records leave them out, so only a step that is looked at needs them.
+  void countHistograms(bool on) { histograms_ = on; }
+  // `instruction` ran, or ran again; `computed` is false when a condition or the update kept it from running. `walked`: by
+  // hand.
+  void after(const Executor& executor, int instruction, bool computed, bool walked = true);
   // Contents of `value` that are in memory, of step `step`, whose next instruction is `position`: of a value that is watched
   // from now on, or that was edited. `runs`: the step is not committed.
   void note(const Executor& executor, ValueId value, const TensorView& contents, std::int64_t step, bool runs);
@@ -53,6 +56,7 @@ class WatchedValues {
  private:
   std::vector<Watched> all_;
   std::int64_t step_ = -1;
+  bool histograms_ = true;
   std::int64_t ns_ = 0;  // of the step that runs: what looking took
 };
 

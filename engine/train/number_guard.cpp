@@ -44,7 +44,10 @@ NumberWatch NumberGuard::wanted(const TrainOptions& options) const {
   return watch;
 }
 
-void NumberGuard::arm(const TrainOptions& options) { context_.numbers = wanted(options); }
+void NumberGuard::arm(const TrainOptions& options) {
+  context_.numbers = wanted(options);
+  context_.conditionsStop = stops_ && everywhere_;
+}
 
 void NumberGuard::beginStep(const TrainOptions& options, const SymbolicStep& step) {
   stoppedBy_.clear();
@@ -134,31 +137,72 @@ Status NumberGuard::findCause(const Stepper& stepper, const SideSubject& subject
   return {};
 }
 
+// To the first of these breakpoints or, where full speed stops at them, of the conditions on values.
+Result<snapshot::Position> NumberGuard::walk(Stepper& stepper, std::vector<snapshot::Breakpoint> breaks) const {
+  for (const snapshot::Breakpoint& b : context_.breakpoints)
+    if (context_.conditionsStop && b.enabled() && b.condition_case() == snapshot::Breakpoint::kPredicate)
+      breaks.push_back(b);
+  breaks.swap(context_.breakpoints);
+  auto stop = stepper.runToBreak(false);
+  breaks.swap(context_.breakpoints);
+  if (stop && stop->stopped_by() == "cancelled") return fail(ErrorCode::kCancelled, "step: cancelled");
+  return stop;
+}
+
+Status NumberGuard::endAt(std::string why) {
+  stoppedBy_ = std::move(why);
+  return fail(ErrorCode::kCancelled, stoppedBy_);
+}
+
+// The NaN and Inf breakpoints that are on; where none is, what the run looks for.
+static std::vector<snapshot::Breakpoint> numberBreaks(const StepContext& context, const NumberWatch& watch) {
+  std::vector<snapshot::Breakpoint> breaks;
+  for (const snapshot::Breakpoint& b : context.breakpoints)
+    if (b.enabled() && ((watch.nan && b.nan()) || (watch.inf && b.new_inf()))) breaks.push_back(b);
+  if (!breaks.empty()) return breaks;
+  if (watch.nan) breaks.emplace_back().set_nan(true);
+  if (watch.inf) breaks.emplace_back().set_new_inf(true);
+  for (snapshot::Breakpoint& b : breaks) b.set_enabled(true);
+  return breaks;
+}
+
 Status NumberGuard::trace(Stepper& stepper, const std::function<SideSubject()>& subject, snapshot::StepRecord& record) {
   const NumberWatch watch = context_.numbers;
   const std::string what = stepper.numbers().found();
   const bool ofValue = stepper.numbers().ofValue();
-  if (weights_ || flies(stepper)) SS_TRY(findCause(stepper, subject()));
+  const bool ends = watch.stop && (!weights_ || blameStops_);
+  // A number that stops nobody is told when the step ends where a condition stops it before.
+  const bool traced = !what.empty() && (ends || !stepper.numbers().conditions().hold());
+  if (traced) cause_.reset();
+  if (traced && (weights_ || flies(stepper))) SS_TRY(findCause(stepper, subject()));
   SS_TRY(stepper.begin(Batch(stepper.batch())));
   context_.numbers = {};
-  std::vector<snapshot::Breakpoint> breaks;
-  for (const snapshot::Breakpoint& b : context_.breakpoints)
-    if (b.enabled() && ((watch.nan && b.nan()) || (watch.inf && b.new_inf()))) breaks.push_back(b);
-  if (breaks.empty()) {
-    if (watch.nan) breaks.emplace_back().set_nan(true);
-    if (watch.inf) breaks.emplace_back().set_new_inf(true);
-    for (snapshot::Breakpoint& b : breaks) b.set_enabled(true);
+  if (traced) {
+    SS_ASSIGN(const snapshot::Position stop, walk(stepper, numberBreaks(context_, watch)));
+    if (isCondition(stop.breakpoint())) return endAt(stop.stopped_by());
+    // What no instruction makes anew, such as an infinity that a mask explains, is the loss itself.
+    const bool found = stepper.next() < stepper.count();
+    stepper.excuseInfinities();
+    if (found || !ofValue) {
+      const snapshot::Alert alert = tellNumber(stepper, watch, found ? stepper.next() - 1 : -1, what);
+      if (ends) return endAt(fmt::format("step {}: {}: {}", alert.step(), what, alert.message()));
+    }
   }
-  breaks.swap(context_.breakpoints);
-  const auto stop = stepper.runToBreak(false);
-  breaks.swap(context_.breakpoints);
-  if (!stop) return tl::make_unexpected(stop.error());
-  if (stop->stopped_by() == "cancelled") return fail(ErrorCode::kCancelled, "step: cancelled");
-  // What no instruction makes anew, such as an infinity that a mask explains, is the loss itself.
-  const bool found = stepper.next() < stepper.count();
-  stepper.excuseInfinities();
-  if (!found && ofValue) return stepper.finish(record);
-  snapshot::Alert alert = numberAlert(stepper, watch, found ? stepper.next() - 1 : -1, what);
+  if (!stepper.numbers().conditions().hold()) return stepper.finish(record);
+  SS_ASSIGN(const snapshot::Position stop, walk(stepper, {}));
+  return isCondition(stop.breakpoint()) ? endAt(stop.stopped_by()) : stepper.finish(record);
+}
+
+bool NumberGuard::isCondition(int breakpoint) const {
+  return breakpoint != 0 && std::ranges::any_of(context_.breakpoints, [breakpoint](const snapshot::Breakpoint& b) {
+           return b.id() == breakpoint && b.condition_case() == snapshot::Breakpoint::kPredicate;
+         });
+}
+
+// With the cause, where one was found.
+snapshot::Alert NumberGuard::tellNumber(const Stepper& stepper, const NumberWatch& watch, int instruction,
+                                        const std::string& what) {
+  snapshot::Alert alert = numberAlert(stepper, watch, instruction, what);
   if (cause_) {
     if (cause_->instruction < 0) cause_->instruction = alert.instruction();
     alert.set_message(weights_ ? cause_->text() : fmt::format("{}; first cause: {}", alert.message(), cause_->text()));
@@ -166,9 +210,7 @@ Status NumberGuard::trace(Stepper& stepper, const std::function<SideSubject()>& 
   }
   told_ = true;
   context_.log.raise(alert);
-  if (!watch.stop || (weights_ && !blameStops_)) return stepper.finish(record);
-  stoppedBy_ = fmt::format("step {}: {}: {}", alert.step(), what, alert.message());
-  return fail(ErrorCode::kCancelled, stoppedBy_);
+  return alert;
 }
 
 void NumberGuard::tellStop(const Stepper& stepper, const snapshot::Position& stop) {

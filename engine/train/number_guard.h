@@ -18,7 +18,7 @@ class NumberGuard {
   explicit NumberGuard(StepContext& context) : context_(context) {}
 
   // Full speed stops at what the NaN and Inf breakpoints stop at, whatever option break-on says.
-  // `everywhere`: in any value of forward and backward pass.
+  // `everywhere`: in any value of forward and backward pass; and at conditions on values.
   void stopAtBreakpoints(bool on, bool everywhere = false) {
     stops_ = on;
     everywhere_ = on && everywhere;
@@ -42,14 +42,19 @@ class NumberGuard {
   // A step that could not be taken back: kCancelled where the run ends here, and stoppedBy() says why.
   Status committed(const Stepper& stepper);
   void restart();  // the state is another one: the first number from here is told
-  // The step that `stepper` ran was taken back because of a number. It is walked through to what made it, and then finished
-  // unless the run ends here: kCancelled, and stoppedBy() says why. `subject`: the step from the state of its start.
+  // The step that `stepper` ran was taken back because of a number or a condition. It is walked through to what made it, and
+  // then finished unless the run ends here: kCancelled, and stoppedBy() says why. `subject`: the step from the state of its
+  // start.
   Status trace(Stepper& stepper, const std::function<SideSubject()>& subject, snapshot::StepRecord& record);
   // A run by hand that a NaN or Inf breakpoint stopped: what it found is an alert too.
   void tellStop(const Stepper& stepper, const snapshot::Position& stop);
 
  private:
   NumberWatch wanted(const TrainOptions& options) const;
+  Result<snapshot::Position> walk(Stepper& stepper, std::vector<snapshot::Breakpoint> breaks) const;
+  Status endAt(std::string why);
+  bool isCondition(int breakpoint) const;
+  snapshot::Alert tellNumber(const Stepper& stepper, const NumberWatch& watch, int instruction, const std::string& what);
   void lookAtWeights(const SymbolicStep& step);
   Status findCause(const Stepper& stepper, const SideSubject& subject);
   bool flies(const Stepper& stepper) const;

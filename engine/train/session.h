@@ -78,7 +78,7 @@ class Session {
   // run that is not finite is an alert that names its cause; where the run is to stop at it (option break-on, or numbers()),
   // the error is kCancelled, and the step stands behind the instruction that made it.
   Result<snapshot::StepRecord> step();
-  Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
+  Status step(snapshot::StepRecord& record, bool more = false);  // in memory of an earlier record; another step follows
   std::int64_t nextStep() const { return counters().step; }
   const StateCounters& counters() const { return context_.state.counters; }  // where the run is
   NumberGuard& numbers() { return numbers_; }

@@ -29,8 +29,9 @@ Result<snapshot::StepRecord> Session::step() {
   return record;
 }
 
-Status Session::step(snapshot::StepRecord& record) {
+Status Session::step(snapshot::StepRecord& record, bool more) {
   SS_TRY(needsBuild("step"));
+  context_.watched.countHistograms(!more);
   numbers_.beginStep(options_, *plans_.step());
   if (inStep()) {
     SS_TRY(stepper().finish(record));

@@ -221,7 +221,7 @@ Status SessionService::train(const snapshot::Request& request) {
       return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} of {} steps", i, steps));
     session_->numbers().stopAtBreakpoints(request.train().breaks(), request.train().values());
     snapshot::StepRecord record;
-    if (Status stepped = session_->step(record); !stepped) {
+    if (Status stepped = session_->step(record, i + 1 < steps); !stepped) {
       if (session_->numbers().stoppedBy().empty()) return stepped;
       return answerPosition(request.id(), session_->position());
     }

@@ -157,6 +157,37 @@ class FirstNanTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // A condition is looked at while steps run at full speed; the one in which it holds stands behind what made the value.
+  void aRunWithAConditionGoesAtFullSpeed() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    int walked = 0;
+    QObject::connect(&w->session(), &ModelSession::stepRecorded, &w->session(),
+                     [&walked](const StepPtr&, bool byHand) { walked += byHand; });
+    snapshot::Breakpoint condition;
+    condition.set_predicate("loss value > 1e9");
+    condition.set_enabled(true);
+    w.loop().act([&] { w->session().setBreakpoints({condition}); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 20; }, 60'000));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QCOMPARE(walked, 0);
+    QVERIFY(!w->store().position().in_step());
+    condition.set_predicate("loss value > 0");
+    w.loop().act([&] { w->session().setBreakpoints({condition}); });
+    QVERIFY(w.settled());
+    const std::int64_t step = w->store().position().step();
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.settled());
+    const auto& p = w->store().position();
+    QVERIFY2(p.in_step() && p.breakpoint() != 0 && p.step() == step, p.stopped_by().c_str());
+    QVERIFY2(w->notice().isStop() && w->notice().text().contains(QStringLiteral("loss value > 0")),
+             qPrintable(w->notice().text()));
+    QCOMPARE(w->selection().selection().instruction, p.instruction() - 1);
+  }
+
   // A training step (F8) stops at what F5 stops at, with the same words: at full speed from the begin of a step, and from
   // within one.
   void aTrainingStepStopsWhereARunStops() {

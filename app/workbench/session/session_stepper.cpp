@@ -97,8 +97,9 @@ void SessionStepper::run(bool backwards) {
 }
 
 void SessionStepper::runOn() {
-  // Where only numbers are watched, whole steps run at full speed; one that holds such a number is walked through.
-  if (!store_.position().in_step() && parts_.trainer.breaksOnNumbersOnly()) {
+  // Where only values are watched, whole steps run at full speed; one with such a number, or where a condition holds, is
+  // walked through.
+  if (!store_.position().in_step() && parts_.trainer.breaksOnValuesOnly()) {
     run_.everyValue = true;
     parts_.trainer.trainOn(kForever);
     return;
@@ -219,13 +220,13 @@ void SessionStepper::stepPhaseNow(bool backwards) {
   });
 }
 
-// As F5 runs it: at full speed where only numbers are watched from its begin, instruction by instruction otherwise.
+// As F5 runs it: at full speed where only values are watched from its begin, instruction by instruction otherwise.
 void SessionStepper::finishStepNow() {
   const auto& all = store_.breakpoints();
   const bool breaks = std::any_of(all.begin(), all.end(), [](const snapshot::Breakpoint& b) { return b.enabled(); });
   if (!breaks || link_.client().host().attached()) return inStep([this] { commitStep(); });
   // Options that were set meanwhile change the plan, which is read when the step begins.
-  if (!store_.position().in_step() && parts_.trainer.breaksOnNumbersOnly() && !parts_.desires.optionsTouched() &&
+  if (!store_.position().in_step() && parts_.trainer.breaksOnValuesOnly() && !parts_.desires.optionsTouched() &&
       recordsInstructions(store_)) {
     return link_.move(
         SessionTrainer::fullSpeed(1, true), QStringLiteral("running step %1").arg(store_.position().step()),

@@ -105,7 +105,7 @@ void SessionTrainer::goOn(std::int64_t goal) {
     return;
   }
   keepState();
-  if (!run_.everyValue || breaksOnNumbersOnly()) return trainAtOnce(goal);
+  if (!run_.everyValue || breaksOnValuesOnly()) return trainAtOnce(goal);
   // A place to stop at was set meanwhile: from here on instructions are watched.
   run_.fullSpeed = run_.everyValue = false;
   run_.goal.reset();
@@ -125,11 +125,12 @@ void SessionTrainer::chunkFailed(std::int64_t goal) {
   });
 }
 
-bool SessionTrainer::breaksOnNumbersOnly() const {
-  const auto& all = store_.breakpoints();
-  return std::all_of(all.begin(), all.end(), [](const snapshot::Breakpoint& b) {
-    return !b.enabled() || b.condition_case() == snapshot::Breakpoint::kNan ||
-           b.condition_case() == snapshot::Breakpoint::kNewInf;
+bool SessionTrainer::breaksOnValuesOnly() const {
+  using B = snapshot::Breakpoint;
+  const bool conditions = !link_.client().host().attached();  // a script looks at them where it is held
+  return std::ranges::all_of(store_.breakpoints(), [conditions](const B& b) {
+    return !b.enabled() || b.condition_case() == B::kNan || b.condition_case() == B::kNewInf ||
+           (conditions && b.condition_case() == B::kPredicate);
   });
 }
 

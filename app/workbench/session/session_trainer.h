@@ -24,7 +24,7 @@ class SessionTrainer : public SessionPart {
   void letRun();                    // at full speed, without end
   void pause();
   int pauses() const { return pauses_; }  // so far: what follows a request that was cancelled too late looks at it
-  bool breaksOnNumbersOnly() const;       // no other breakpoint has to be watched
+  bool breaksOnValuesOnly() const;        // on numbers and conditions; no place in the step has to be watched
   void keepState();                       // into the ring
   // The worker that trained is gone, or is left: the run stands behind the last step that it told of. A run to a step keeps
   // its goal for the next worker, one without end is over.

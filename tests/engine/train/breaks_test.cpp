@@ -18,6 +18,7 @@ namespace {
 using testing::digits;
 using testing::languageModel;
 using testing::openSession;
+using testing::stateBits;
 
 TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
   auto session = openSession(languageModel());
@@ -170,6 +171,89 @@ TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
   EXPECT_TRUE(stop->has_loss());
   predicate.set_predicate("loss bigger 3");
   EXPECT_FALSE(session->setBreakpoints({predicate}).has_value());
+}
+
+// The first stop of a run whose steps a person walks to their breakpoints.
+snapshot::Position walkedTo(Session& session) {
+  for (int step = 0; step < 8; ++step) {
+    const auto stop = session.runToBreak(false);
+    EXPECT_TRUE(stop.has_value());
+    if (!stop || stop->breakpoint() != 0) return stop ? *stop : snapshot::Position();
+    EXPECT_TRUE(session.finishStep().has_value());
+  }
+  return session.position();
+}
+
+// The same at full speed.
+snapshot::Position ranTo(Session& session) {
+  session.numbers().stopAtBreakpoints(true, true);
+  for (int step = 0; step < 8; ++step)
+    if (const auto ran = session.step(); !ran) {
+      EXPECT_EQ(ran.error().code, ErrorCode::kCancelled) << ran.error().message;
+      EXPECT_FALSE(session.numbers().stoppedBy().empty());
+      break;
+    }
+  return session.position();
+}
+
+// In a step, in its update, where a number breaks too, and nowhere.
+TEST(Session, FullSpeedStopsAtConditionsWhereAWalkDoes) {
+  const std::map<std::string, std::string> settings = {{"optimizer", "adam"}, {"lr", "0.01"}};
+  double least = std::numeric_limits<double>::infinity(), largest = 0;
+  {
+    auto plain = openSession(digits(), settings);
+    ASSERT_NE(plain, nullptr);
+    for (int step = 0; step < 6; ++step) {
+      const auto record = plain->step();
+      ASSERT_TRUE(record.has_value());
+      least = std::min(least, record->loss());
+      const auto view = plain->stepper().value(plain->findValue("head.weight"));
+      ASSERT_TRUE(view.has_value());
+      for (std::int64_t i = 0; i < view->elements(); ++i) largest = std::max(largest, elementAsDouble(*view, i));
+    }
+  }
+  for (const std::string& predicate : {fmt::format("loss value <= {}", least), fmt::format("head.weight max >= {}", largest),
+                                       fmt::format("loss value > {}", 1e9), std::string("logits nan == 0")}) {
+    auto walked = openSession(digits(), settings), ran = openSession(digits(), settings);
+    ASSERT_TRUE(walked && ran);
+    snapshot::Breakpoint condition, nan, off;
+    condition.set_predicate(predicate);
+    condition.set_enabled(true);
+    nan.set_nan(true);
+    nan.set_enabled(true);
+    off.set_instruction(5);
+    for (Session* session : {walked.get(), ran.get()})
+      ASSERT_TRUE(session->setBreakpoints({nan, off, condition}).has_value());
+    const snapshot::Position a = walkedTo(*walked), b = ranTo(*ran);
+    EXPECT_EQ(a.in_step(), b.in_step()) << predicate;
+    EXPECT_EQ(a.in_step(), predicate != fmt::format("loss value > {}", 1e9));
+    EXPECT_EQ(a.step(), b.step()) << predicate;
+    EXPECT_EQ(a.instruction(), b.instruction()) << predicate;
+    EXPECT_EQ(a.breakpoint(), b.breakpoint()) << predicate;
+    if (a.in_step()) {
+      EXPECT_EQ(a.stopped_by(), b.stopped_by());
+      EXPECT_EQ(b.stopped_by(), ran->numbers().stoppedBy());
+    }
+    EXPECT_EQ(a.loss(), b.loss());
+    EXPECT_EQ(stateBits(*walked) == stateBits(*ran), true) << predicate;
+    if (a.in_step()) ASSERT_TRUE(walked->finishStep() && ran->finishStep());
+    EXPECT_EQ(stateBits(*walked) == stateBits(*ran), true) << predicate;
+  }
+}
+
+// A number that stops nobody is told although a condition stops the step that has it.
+TEST(Session, AConditionStopsAStepWhoseNumberStopsNobody) {
+  auto session = openSession(digits(), {{"lr", "1e30"}, {"optimizer", "sgd"}});
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint condition;
+  condition.set_predicate("loss nan > 0");
+  condition.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({condition}).has_value());
+  const snapshot::Position stop = ranTo(*session);
+  ASSERT_TRUE(stop.in_step());
+  EXPECT_TRUE(stop.stopped_by().starts_with("breakpoint 1: loss nan > 0")) << stop.stopped_by();
+  ASSERT_TRUE(session->finishStep().has_value());
+  EXPECT_TRUE(std::ranges::any_of(session->alerts(), [&](const auto& a) { return a.step() == stop.step(); }));
 }
 
 // A walk that a NaN stops tells of it once. After a rewind it is told again when the step runs again, and only then.

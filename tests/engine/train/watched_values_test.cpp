@@ -164,6 +164,24 @@ TEST(WatchedValues, NothingOfAStepThatARewindTookBackIsLeft) {
   for (const auto& [name, data] : watchedNow(*session)) EXPECT_EQ(data.step(), 2) << name;
 }
 
+// A record has no histogram, so a step that another follows counts none; of the last one, and of a walk, there are all.
+TEST(WatchedValues, HistogramsAreCountedOfStepsThatAreLookedAt) {
+  auto session = openSession(digits());
+  ASSERT_TRUE(session);
+  const ValueId first = firstThatGoes(*session);
+  ASSERT_TRUE(first);
+  session->watch({first});
+  const auto bins = [&](bool last) {
+    snapshot::StepRecord record;
+    EXPECT_TRUE(session->step(record, !last).has_value());
+    return session->position().watched(0).statistics().histogram_size();
+  };
+  EXPECT_GT(bins(true), 0);
+  EXPECT_EQ(bins(false), 0);
+  ASSERT_TRUE(session->beginStep().has_value());
+  EXPECT_GT(bins(false), 0);
+}
+
 // What was edited counts, also when its memory is another value's.
 TEST(WatchedValues, OfAnEditedValueAreThoseOfTheEdit) {
   auto session = openSession(digits());
