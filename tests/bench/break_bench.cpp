@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,12 +21,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One way to run a step, and what its calls took, in milliseconds.
+// One way to run a step, and what its calls took, in milliseconds of the clock and of the processor.
 struct Way {
   std::string name;
   std::vector<snapshot::Breakpoint> breakpoints;
   bool walked = false;  // instruction by instruction
-  std::vector<double> ms;
+  std::vector<double> ms, cpuMs;
 };
 
 double median(std::vector<double> all) {
@@ -55,7 +56,6 @@ std::vector<Way> ways(const Session& session) {
 }
 
 Status step(Session& session, const Way& way) {
-  SS_TRY(session.setBreakpoints(way.breakpoints));
   session.numbers().stopAtBreakpoints(!way.breakpoints.empty(), true);
   if (way.walked) SS_TRY(session.runToBreak(false));
   snapshot::StepRecord record;
@@ -78,13 +78,18 @@ Status run(const std::string& model, const std::vector<std::string>& settings, i
   std::vector<Way> all = ways(*session);
   for (int k = 0; k < steps + 2; ++k)
     for (Way& way : all) {
+      SS_TRY(session->setBreakpoints(way.breakpoints));
       const Clock::time_point begin = Clock::now();
+      const std::clock_t cpu = std::clock();
       SS_TRY(step(*session, way));
-      if (k >= 2) way.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());  // else cold
+      if (k < 2) continue;  // cold
+      way.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+      way.cpuMs.push_back(1e3 * static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC);
     }
-  const double plain = median(all.front().ms);
+  const double plain = median(all.front().ms), plainCpu = median(all.front().cpuMs);
   for (const Way& way : all)
-    fmt::print("{:<28} n {}  median {:9.3f} ms  {:.2f}\n", way.name, steps, median(way.ms), median(way.ms) / plain);
+    fmt::print("{:<28} n {}  median {:9.3f} ms  {:.2f}   of the processor {:9.3f} ms  {:.2f}\n", way.name, steps,
+               median(way.ms), median(way.ms) / plain, median(way.cpuMs), median(way.cpuMs) / plainCpu);
   return {};
 }
 
