@@ -82,6 +82,7 @@ KeptTraining::KeptTraining(const WindowParts& parts, ModelOpening& opening, Reco
     : parts_(parts), session_(parts.session), store_(parts.store), opening_(opening), wiring_(wiring), path_(path) {
   connect(&session_, &ModelSession::busyChanged, this, &KeptTraining::goOn);
   connect(&store_, &SnapshotStore::workerChanged, this, &KeptTraining::goOn);
+  connect(&parts_.recording, &Recording::begun, this, &KeptTraining::goOn);
   connect(&opening_, &ModelOpening::begun, this, [this] {
     offered_.reset();
     update();
@@ -99,11 +100,18 @@ KeptTraining::KeptTraining(const WindowParts& parts, ModelOpening& opening, Reco
           [this](const QString& project) { offer(project, parts_.recording.queries().run()); });
   connect(parts_.actions[QStringLiteral("continue_run")], &QAction::triggered, this, [this] {
     if (!offered_) return;
-    const SessionPlace place = *offered_;
     parts_.notice.clear();
     opening_.leave();
-    wiring_.goesOnFrom(place.run, place.step);
-    path_.goBack(place);
+    keepBefore([this, place = *offered_] {
+      wiring_.goesOnFrom(place.run, place.step);
+      path_.goBack(place);
+    });
+  });
+  opening_.setKeeper([this](std::function<void()> then) { keepBefore(std::move(then)); });
+  connect(&opening_, &ModelOpening::peeked, this, [this](const QString& path) {
+    const QString project = wiring_.pathFor(path);
+    const auto place = find(project, 0);
+    if (path != session_.modelPath() && place && place->path == path) offer(project, place->run);
   });
   update();
 }
@@ -126,7 +134,7 @@ void KeptTraining::offer(const QString& project, qint64 run) {
   if (!offered_) return;
   const QString of = offered_->run > 0 ? QStringLiteral(" of run %1").arg(offered_->run) : QString();
   parts_.notice.showStop(
-      QStringLiteral("The window was closed at step %1%2 of %3%4 Going on from there is a run of its own.")
+      QStringLiteral("This training was left at step %1%2 of %3%4 Going on from there is a run of its own.")
           .arg(format::count(offered_->step), of, format::fileName(offered_->path), whatIsKept(*offered_)),
       QStringLiteral("Continue"), [this] { parts_.actions[QStringLiteral("continue_run")]->trigger(); });
 }
@@ -189,6 +197,17 @@ void KeptTraining::keepAndStay(int ms) {
   leaveOff();
 }
 
+void KeptTraining::keepBefore(std::function<void()> then) {
+  if (closing_ || !wanted()) return then();
+  then_ = std::move(then);
+  (void)keep();
+  staying_ = true;
+  parts_.notice.showStop(
+      QStringLiteral("Keeping the state of this training (%1), so that it can go on from here. The other model opens then.")
+          .arg(format::bytes(store_.plan() ? store_.plan()->plan().persistent_bytes() : 0)),
+      QStringLiteral("Open without"), [this] { end(); });
+}
+
 void KeptTraining::leaveOff() {
   closing_ = saving_ = staying_ = false;
   place_.reset();
@@ -196,8 +215,14 @@ void KeptTraining::leaveOff() {
 
 void KeptTraining::end() {
   if (!closing_) saving_ = false;  // too late
+  const auto then = std::exchange(then_, {});
+  const bool stays = staying_;
   if (closing_ && !staying_) emit kept();
   emit ended();
+  if (!then || !stays) return;
+  parts_.notice.clearStop();
+  leaveOff();
+  QTimer::singleShot(0, this, then);  // not from within an answer of the worker that it leaves
 }
 
 void KeptTraining::goOn() {
@@ -207,7 +232,7 @@ void KeptTraining::goOn() {
   QTimer::singleShot(0, this, [this] {
     if (!closing_ || saving_) return;
     if (!session_.client().alive() || store_.workerState() == WorkerState::kUnresponsive) return saved(false);
-    if (session_.busy() || session_.running()) return;
+    if (session_.busy() || session_.running() || (parts_.recording.recording() && parts_.recording.run() == 0)) return;
     // Of a step that is begun the state before it is kept, and the way from there.
     if (!place_ && trained()) place_ = present();
     if (store_.position().in_step()) return session_.abandon();
@@ -218,8 +243,7 @@ void KeptTraining::goOn() {
 void KeptTraining::save() {
   saving_ = true;
   const QString project = store_.project().projectPath();
-  const auto& runs = store_.project().runs();
-  const qint64 run = runs.empty() ? 0 : runs.back().id;
+  const qint64 run = parts_.recording.run();
   if (project.isEmpty() || !place_) return saved(false);
   file_ = baseOf(project, run);
   place_->run = run;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where a training stood when its window was closed: its state, its place and what was set by hand in its step, as files
-// beside the project that it was recorded in, and the way to go on from there. Of the newest three runs; a state takes at
-// most a quarter of what the disk has free. Trainings of this machine only: what another machine or a script trains is
-// theirs. GUI thread.
+// Where a training stood when its window was closed, or when another model took its place: its state, its place and what was
+// set by hand in its step, as files beside the project that it was recorded in, and the way to go on from there. Of the
+// newest three runs; a state takes at most a quarter of what the disk has free. Trainings of this machine only: what another
+// machine or a script trains is theirs. GUI thread.
 #pragma once
 
 #include <QObject>
@@ -32,6 +32,8 @@ class KeptTraining : public QObject {
   // The same, but the window stays, with a training that is paused: the end of a desktop session can be called off. Returns
   // when it is kept, or cannot be, or after `ms`; the loop turns meanwhile.
   void keepAndStay(int ms);
+  // What was trained is kept, another model takes its place then: `then`, at once where nothing is to keep.
+  void keepBefore(std::function<void()> then);
   // Of this run of a project, or of its newest kept one (run 0).
   static std::optional<SessionPlace> find(const QString& project, qint64 run, QString* problem = nullptr);
 
@@ -58,6 +60,7 @@ class KeptTraining : public QObject {
   void leaveOff();
   void end();
   bool closing_ = false, saving_ = false, staying_ = false;
+  std::function<void()> then_;         // what it is kept for, where the window stays
   QString file_;                       // that is written
   std::optional<SessionPlace> place_;  // that is kept with it; known before a step that is begun is left
   std::optional<SessionPlace> offered_;

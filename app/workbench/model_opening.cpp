@@ -50,7 +50,7 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
     const ModelPtr model = path == session_.modelPath() ? store_.model() : path == wantedFor_ ? wantedModel_ : nullptr;
     if (!model) return;
     QTimer::singleShot(0, this, [this, model, path, cancelled, asked = setUps_] {
-      if (asked == setUps_) showSetUpOf(model, cancelled, path);
+      if (asked == setUps_) showSetUpOf(model, cancelled, path, path == wantedFor_ ? wantedWeights_ : QString());
     });
   });
   connect(&session_, &ModelSession::notRead, this, [this](const ModelPtr& model) {
@@ -122,11 +122,15 @@ void ModelOpening::open(const QString& path) {
     parts_.recording.open(place.path, 0);
     return;
   }
-  // A model that is open stays until this one is built or looked at.
+  read(place.path, {});
+}
+
+// A model that is open stays until this one is built or looked at.
+void ModelOpening::read(const QString& path, const QString& missingWeights) {
   if (session_.built() && session_.client().alive() && store_.workerState() != WorkerState::kUnresponsive)
-    peek_.read(place.path);
+    peek_.read(path, missingWeights);
   else
-    session_.inspect(place.path, {});
+    session_.inspect(path, missingWeights);
 }
 
 void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
@@ -163,8 +167,10 @@ void ModelOpening::tellMadeUpData() {
 }
 
 void ModelOpening::connectPeek() {
-  connect(&peek_, &ModelPeek::modelRead, this,
-          [this](const QString& path, const ModelPtr& model) { showSetUpOf(model, files_.lastSetUp(path), path); });
+  connect(&peek_, &ModelPeek::modelRead, this, [this](const QString& path, const ModelPtr& model, const QString& weights) {
+    showSetUpOf(model, files_.lastSetUp(path), path, weights);
+    emit peeked(path);
+  });
   connect(&peek_, &ModelPeek::refused, this, [this](const QString& path, const QString& why, const ModelPtr& model) {
     const QString text = format::visible(why.section('\n', 0, 0));
     const int all = model ? model->problems_size() : 1;

@@ -47,28 +47,33 @@ class ModelOpening : public QObject {
   void dataSent(const QString& path);
   // A file that is opened: asked for in a dialog.
   void ask();
+  // Keeps what was trained, before another model takes its place; then calls it.
+  void setKeeper(std::function<void(std::function<void()>)> keeper) { keeper_ = std::move(keeper); }
 
  signals:
   void sendingWanted(const QString& path);  // of batches that the worker's machine does not have; dataSent() follows
   void askedThere();                        // for a model of another machine, where the worker is
   void begun();                             // another file is opened
   void choosing();                          // a set-up that a person filled in is built
+  void peeked(const QString& path);         // a model was read beside the one that is open
   void lookedAt();                          // the graph of a model that is not built is shown
   // A model was built that is to fit into `limit`.
   void fitWanted(const QString& limit);
 
  private:
   void openThere(const QString& path);
+  void read(const QString& path, const QString& missingWeights);
   void openDetached(std::function<void()> open);
   void connectPeek();
   void tellMadeUpData();  // of a model that is built without that anybody was asked for data
   void offerSending(SetUpDialog& dialog);
   void buildToFit(const snapshot::Configure& configuration, const QString& limit);
   void closeSetUp();
-  // Calls it; while a run is on only when the person agrees to its end, in the notice bar.
+  // Calls it once what was trained is kept; while a run is on only when the person agrees to its end, in the notice bar.
   void inPlaceOfARun(const QString& path, std::function<void()> open);
   void offerMore(SetUpDialog& dialog);
-  SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
+  SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path,
+                           const QString& missingWeights = {});
 
   WindowParts parts_;
   ModelSession& session_;
@@ -78,10 +83,12 @@ class ModelOpening : public QObject {
   QBoxLayout& middle_;
   QWidget& pages_;
   ModelPeek peek_;  // at a model while another one is open
+  std::function<void(std::function<void()>)> keeper_;
   bool scripted_ = false;
   bool comesBack_ = false;      // a scripted build that is refused, to a set-up with its settings
   snapshot::Configure wanted_;  // of the newest set-up that was built, or was to be
   QString wantedFor_;           // its model
+  QString wantedWeights_;       // what it does where the model has no data of a weight
   ModelPtr wantedModel_;        // the same
   int setUps_ = 0;              // that were asked for
 };

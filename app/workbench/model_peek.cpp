@@ -5,12 +5,14 @@
 
 namespace stepscope {
 
-void ModelPeek::read(const QString& path) {
+void ModelPeek::read(const QString& path, const QString& missingWeights) {
   cancel();
+  missingWeights_ = missingWeights;
   client_ = new WorkerClient(this);
   client_->start();
   snapshot::Request request;
   request.mutable_open()->set_path(path.toStdString());
+  request.mutable_open()->set_missing_weights(missingWeights.toStdString());
   client_->request(std::move(request), QStringLiteral("reading"), [this, path, of = client_](const Delivery& d) {
     if (of != client_) return;
     const snapshot::Response& r = *d.response;
@@ -31,7 +33,7 @@ void ModelPeek::end(const QString& path, const QString& why) {
   const ModelPtr model = std::exchange(model_, nullptr);
   cancel();
   if (why.isEmpty() && model)
-    emit modelRead(path, model);
+    emit modelRead(path, model, missingWeights_);
   else
     emit refused(path, why, model);
 }

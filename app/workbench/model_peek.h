@@ -16,13 +16,14 @@ class ModelPeek : public QObject {
  public:
   using QObject::QObject;
 
-  // One of the two signals follows. What is being read is given up.
-  void read(const QString& path);
+  // One of the two signals follows. What is being read is given up. `missingWeights`: "random" fills those that the model
+  // has no data of; empty refuses it.
+  void read(const QString& path, const QString& missingWeights = {});
   void cancel();
   bool reading() const { return client_ != nullptr; }
 
  signals:
-  void modelRead(const QString& path, const stepscope::ModelPtr& model);
+  void modelRead(const QString& path, const stepscope::ModelPtr& model, const QString& missingWeights);
   // `model` lists the problems of a file that is no sound model; nullptr when it told none.
   void refused(const QString& path, const QString& why, const stepscope::ModelPtr& model);
 
@@ -31,6 +32,7 @@ class ModelPeek : public QObject {
 
   WorkerClient* client_ = nullptr;
   ModelPtr model_;
+  QString missingWeights_;
 };
 
 }  // namespace stepscope

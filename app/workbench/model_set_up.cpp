@@ -35,14 +35,14 @@ void ModelOpening::closeSetUp() {
 }
 
 void ModelOpening::inPlaceOfARun(const QString& path, std::function<void()> open) {
-  if (!session_.running()) return open();
+  const auto kept = [this, open = std::move(open)] { keeper_(open); };
+  if (!session_.running()) return kept();
   parts_.notice.showProblem(
-      QStringLiteral(
-          "%1 is running, at step %2: %3 in its place ends the run. What is recorded stays, its parameters do not.")
+      QStringLiteral("%1 is running, at step %2: %3 in its place ends the run. What is recorded stays.")
           .arg(format::fileName(session_.modelPath()), format::count(store_.position().step()), format::fileName(path)),
-      QStringLiteral("End the run"), [this, open = std::move(open)] {
+      QStringLiteral("End the run"), [this, kept] {
         parts_.notice.clear();
-        open();
+        kept();
       });
 }
 
@@ -99,7 +99,8 @@ void ModelOpening::buildToFit(const snapshot::Configure& configuration, const QS
   session_.build(configuration);
 }
 
-SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
+SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path,
+                                       const QString& missingWeights) {
   closeSetUp();
   auto* dialog = new SetUpDialog(model, before, &parts_.window);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -116,15 +117,18 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     connect(&store_, &SnapshotStore::positionChanged, dialog, tellStep);
   }
   connect(dialog, &SetUpDialog::buildWanted, this,
-          [this, dialog, other, model, path](const snapshot::Configure& configuration) {
+          [this, dialog, other, model, path, missingWeights](const snapshot::Configure& configuration) {
             parts_.notice.clear();
             emit choosing();
             scripted_ = false;
             wanted_ = configuration;
             wantedFor_ = path;
             wantedModel_ = model;
+            wantedWeights_ = missingWeights;
             if (other)
-              inPlaceOfARun(path, [this, path, configuration] { session_.openAndBuild(path, configuration); });
+              inPlaceOfARun(path, [this, path, configuration, missingWeights] {
+                session_.openAndBuild(path, configuration, missingWeights);
+              });
             else if (dialog->beginsAgain())
               session_.newRun(configuration);
             else
@@ -135,11 +139,12 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   else
     offerSending(*dialog);
   connect(dialog, &SetUpDialog::fitWanted, this, &ModelOpening::buildToFit);
-  connect(dialog, &SetUpDialog::lookWanted, this,
-          [this, path] { inPlaceOfARun(path, [this, path] { session_.inspect(path, {}); }); });
+  connect(dialog, &SetUpDialog::lookWanted, this, [this, path, missingWeights] {
+    inPlaceOfARun(path, [this, path, missingWeights] { session_.inspect(path, missingWeights); });
+  });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     parts_.notice.clear();
-    inPlaceOfARun(path, [this, path] { session_.inspect(path, QStringLiteral("random")); });
+    read(path, QStringLiteral("random"));
   });
   // The keyboard goes where the next key is wanted, not to the first button of the window.
   connect(dialog, &QDialog::finished, this, [this] {

@@ -42,11 +42,12 @@ Recording::~Recording() {
 
 void Recording::begin(const QString& projectPath, storage::RunInfo info) {
   recording_ = true;
+  run_ = 0;
   queries_.setRun(0);
   ++shows_;
   builds_ = 0;
   told_.clear();
-  threads_.post([this, projectPath, info = std::move(info)](Core& core) mutable {
+  threads_.post([this, projectPath, shows = shows_, info = std::move(info)](Core& core) mutable {
     missStages(core);
     core.recorder.reset();
     StartedRecorder started = startRecorder(projectPath);
@@ -63,8 +64,9 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
     }
     core.recorder = std::move(started.recorder);
     core.path = started.path;
-    core.recorder->beginRun(std::move(info));
-    threads_.back([this, path = started.path, projectPath, refuge = started.refuge, why] {
+    const std::int64_t run = core.recorder->beginRun(std::move(info));
+    threads_.back([this, run, begins = shows, path = started.path, projectPath, refuge = started.refuge, why] {
+      if (begins == shows_) run_ = run;
       queries_.setProject(path);
       store_.project().setWhyNotWritable({});
       if (refuge)
@@ -74,6 +76,7 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
                 .arg(format::visible(path), format::visible(projectPath), why));
       else if (path != projectPath)
         emit besideAnother(path);
+      emit begun();
     });
   });
   queries_.refreshRuns();

@@ -67,12 +67,14 @@ class Recording : public QObject {
   // Everything handed over is done.
   bool idle() const { return threads_.idle(); }
   bool recording() const { return recording_; }  // a run is begun and not ended
+  std::int64_t run() const { return run_; }      // its number in the project; 0 until begun()
 
  signals:
   void stateChanged(const QString& text, const QString& role, const QString& tip);
   // Of the run that is recorded: it cannot be at present, what that costs and what one can do; told anew as it changes, and
   // empty once it is recorded again, or is no more.
   void troubled(const QString& text);
+  void begun();  // the project and the number of the run are known
   void failed(const QString& text);
   void reported(const QString& path);
   void deleted(qint64 run);
@@ -100,6 +102,7 @@ class Recording : public QObject {
   std::uint64_t waitingAt_ = 0;            // jobs with it
   std::shared_ptr<RecordingLoad> load_ = std::make_shared<RecordingLoad>();
   bool recording_ = false;
+  std::int64_t run_ = 0;
   storage::RunStatus endsAs_ = storage::RunStatus::kFinished;
   int builds_ = 0;                   // of the run that is recorded
   int shows_ = 0;                    // projects that were opened

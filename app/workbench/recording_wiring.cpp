@@ -140,8 +140,7 @@ std::string RecordingWiring::origin() {
   };
   if (from) return text(from->first, from->second);
   if (loaded) return QStringLiteral("from %1").arg(file).toStdString();
-  const auto& runs = parts_.store.project().runs();
-  if (step > 0 && recording_.recording() && !runs.empty()) return text(runs.back().id, step);
+  if (step > 0 && recording_.recording() && recording_.run() > 0) return text(recording_.run(), step);
   return {};
 }
 

@@ -104,7 +104,7 @@ class KeptTrainingTest : public QObject {
     else
       QVERIFY_DONE(w.open(bundledModels()[0].model), w);
     QVERIFY(w->notice().isStop());
-    QVERIFY2(w->notice().text().contains(QStringLiteral("closed at step 6 of run 1")), qPrintable(w->notice().text()));
+    QVERIFY2(w->notice().text().contains(QStringLiteral("left at step 6 of run 1")), qPrintable(w->notice().text()));
     w.picture(fromProject ? QStringLiteral("offered-in-a-project") : QStringLiteral("offered-beside-the-set-up"));
     QVERIFY_DONE(w.act("continue_run"), w);
     QVERIFY(built(w));
@@ -126,6 +126,52 @@ class KeptTrainingTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(w->store().series().loss().back(), undisturbed_[8]);
     QVERIFY_LOOP(w);
+  }
+
+  // Another model in its place is like a window that is closed: what was trained is kept, and goes on when it is opened
+  // again.
+  void anotherModelInItsPlaceKeepsTheTraining() {
+    const QString path = project("replaced");
+    WindowDriver w;
+    w->setProjectPath(path);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().train(6); });
+    QVERIFY(w.recorded());
+    const auto buildOther = [&w] {
+      SetUpDialog* dialog = w.open(bundledModels()[1].model);
+      if (!dialog) return false;
+      w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+      return w.loop().wait([&] { return w->session().modelPath() == bundledModels()[1].model && w->session().built(); }) &&
+             w.settled();
+    };
+    QVERIFY(buildOther());
+    QVERIFY(!w->notice().isStop() && !w->notice().isProblem());
+    const auto place = KeptTraining::find(path, 1);
+    QVERIFY(place);
+    QCOMPARE(place->step, 6);
+    QCOMPARE(place->path, bundledModels()[0].model);
+    QVERIFY_DONE(w.open(bundledModels()[0].model), w);
+    QVERIFY2(w->notice().isStop() && w->notice().text().contains(QStringLiteral("left at step 6 of run 1")),
+             qPrintable(w->notice().text()));
+    w.picture(QStringLiteral("offered-beside-another-model"));
+    QVERIFY_DONE(w.act("continue_run"), w);
+    QVERIFY(w.loop().wait([&] { return w->session().modelPath() == bundledModels()[0].model && w->session().built(); }));
+    QVERIFY(stands(w, 6, false));
+    w.loop().act([&] { w->session().train(6); });
+    QVERIFY(w.recorded());
+    QCOMPARE(w->store().series().loss().back(), undisturbed_[11]);
+    // A run that is on is ended only when a person agrees, and is kept then too.
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() >= 20; }));
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY(dialog);
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY2(w->notice().text().contains(QStringLiteral("is running, at step")), qPrintable(w->notice().text()));
+    w.loop().act([&] { w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->session().modelPath() == bundledModels()[1].model && w->session().built(); }));
+    QVERIFY(w.settled());
+    const auto kept = KeptTraining::find(path, 0);  // the newest
+    QVERIFY(kept && kept->step >= 20);
   }
 
   // What was set by hand comes back with the place, and the step that ends with it says so in the run that goes on.
@@ -174,7 +220,7 @@ class KeptTrainingTest : public QObject {
     w->setProjectPath(path);
     QVERIFY_DONE(w.openRecorded(path), w);
     const QString told = w->notice().text();
-    QVERIFY2(told.contains(QStringLiteral("closed at step %1 of run 1").arg(steps)), qPrintable(told));
+    QVERIFY2(told.contains(QStringLiteral("left at step %1 of run 1").arg(steps)), qPrintable(told));
     QCOMPARE(told.contains(QStringLiteral("before instruction %1").arg(kInstruction)), inStep);
     QCOMPARE(told.contains(QStringLiteral("1 value that was set by hand")), inStep);
     w.picture(QTest::currentDataTag());
@@ -256,6 +302,7 @@ class KeptTrainingTest : public QObject {
     }
     const auto place = KeptTraining::find(path, 0);
     QVERIFY(place && place->step > 20);
+    QCOMPARE(place->run, 1);
     WindowDriver w;
     QVERIFY_DONE(w.openRecorded(path), w);
     const RunEntry& run = w->store().project().runs().back();

@@ -31,6 +31,17 @@ using namespace stepscope;
 class SetUpTest : public QObject {
   Q_OBJECT
 
+  // loss = mean(x · w), w in the file w.bin, which is not there. Empty: it could not be written.
+  static QString modelWithoutWeights(const QTemporaryDir& folder) {
+    const QByteArray model = QByteArray::fromHex(
+        "080812003a83010a110a01780a017712017922064d61744d756c0a260a017912046c6f7373220a5265647563654d65616e2a0f0a086b6565706"
+        "4696d731800a001021201672a1e0803080410014201776a11"
+        "0a086c6f636174696f6e1205772e62696e70015a130a0178120e0a0c080112080a0208020a020803620e0a046c6f737312060a0408011200420"
+        "40a001011");
+    QFile file(folder.filePath(QStringLiteral("model.onnx")));
+    return file.open(QIODevice::WriteOnly) && file.write(model) == model.size() ? file.fileName() : QString();
+  }
+
  private slots:
   void initTestCase() {
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
@@ -324,20 +335,47 @@ class SetUpTest : public QObject {
     QCOMPARE(shown(), kept.data());
   }
 
+  // Beside a model that is open they are filled in the set-up alone: what is open stays until the other one is built.
+  void weightsOfAnotherModelAreFilledInItsSetUp() {
+    const QTemporaryDir folder;
+    const QString file = modelWithoutWeights(folder);
+    QVERIFY(!file.isEmpty());
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const auto filled = [&]() -> SetUpDialog* {
+      QPointer<SetUpDialog> first = w.open(file);
+      auto* fill = first ? first->findChild<QPushButton*>(QStringLiteral("set_up_fill_weights")) : nullptr;
+      if (!fill) return nullptr;
+      w.loop().act([fill] { fill->click(); });
+      SetUpDialog* second = nullptr;
+      w.loop().wait([&] {
+        for (auto* found : w->findChildren<SetUpDialog*>())
+          if (found != first && found->isVisible()) second = found;
+        return second != nullptr;
+      });
+      return second;
+    };
+    SetUpDialog* second = filled();
+    QVERIFY(second && second->findChild<QPushButton*>(QStringLiteral("set_up_build"))->isEnabled());
+    QVERIFY(w->session().built() && w->session().modelPath() == bundledModels()[0].model);
+    w.loop().act([second] { second->reject(); });
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().position().step(), 2);
+    second = filled();
+    QVERIFY(second);
+    QVERIFY2(pressBuild(w, *second).isEmpty(), qPrintable(w->notice().text()));
+    QCOMPARE(w->session().modelPath(), file);
+    QVERIFY_DONE(w.act("step_whole"), w);
+  }
+
   // A graph whose weights were left behind can still be looked at.
   void weightsThatAreNotThereAreFilledFromTheSeed() {
-    // loss = mean(x · w), w in the file w.bin.
-    const QByteArray model = QByteArray::fromHex(
-        "080812003a83010a110a01780a017712017922064d61744d756c0a260a017912046c6f7373220a5265647563654d65616e2a0f0a086b6565706"
-        "4696d731800a001021201672a1e0803080410014201776a11"
-        "0a086c6f636174696f6e1205772e62696e70015a130a0178120e0a0c080112080a0208020a020803620e0a046c6f737312060a0408011200420"
-        "40a001011");
     const QTemporaryDir folder;
-    QFile file(folder.filePath(QStringLiteral("model.onnx")));
-    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(model) == model.size());
-    file.close();
+    const QString file = modelWithoutWeights(folder);
+    QVERIFY(!file.isEmpty());
     WindowDriver w;
-    SetUpDialog* dialog = w.open(file.fileName());
+    SetUpDialog* dialog = w.open(file);
     QVERIFY2(dialog, qPrintable(w.failure()));
     const auto fill = [](SetUpDialog& in) { return in.findChild<QPushButton*>(QStringLiteral("set_up_fill_weights")); };
     QVERIFY(fill(*dialog));

@@ -46,9 +46,8 @@ std::vector<std::int64_t> medianTimes(const SnapshotStore& store) {
       medians[i] = store.timing(static_cast<int>(i)).ns;
       continue;
     }
-    const auto middle = t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2);
-    std::nth_element(t.begin(), middle, t.end());
-    medians[i] = *middle;
+    std::sort(t.begin(), t.end());
+    medians[i] = (t[(t.size() - 1) / 2] + t[t.size() / 2]) / 2;
   }
   return medians;
 }
