@@ -46,7 +46,7 @@ NumberWatch NumberGuard::wanted(const TrainOptions& options) const {
 
 void NumberGuard::arm(const TrainOptions& options) {
   context_.numbers = wanted(options);
-  context_.conditionsStop = stops_ && everywhere_;
+  context_.conditionsStop = stops_;
 }
 
 void NumberGuard::beginStep(const TrainOptions& options, const SymbolicStep& step) {

@@ -220,6 +220,46 @@ class FirstNanTest : public QObject {
     QVERIFY2(within.contains(QStringLiteral("NaN")) || begun >= run.section(':', 0, 0).toInt(), qPrintable(within));
   }
 
+  // Conditions and places hold at full speed too, also those that are set while it runs; the steps that were asked for are
+  // made all the same.
+  void fullSpeedStopsAtConditionsAndPlaces() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    snapshot::Breakpoint condition;
+    condition.set_predicate("loss value < 1.5");
+    condition.set_enabled(true);
+    w.loop().act([&] { w->session().setBreakpoints({condition}); });
+    QVERIFY(w.settled());
+    w.loop().act([&] { w->session().train(2'000); });
+    QVERIFY(w.settled());
+    const auto& p = w->store().position();
+    QVERIFY2(p.in_step() && p.breakpoint() != 0 && p.step() < 2'000, p.stopped_by().c_str());
+    QVERIFY(w->store().steps().back()->loss() >= 1.5);
+    const std::int64_t at = p.step();
+    // A place that is set while it runs; the run goes on to its goal when it is taken away.
+    w.loop().act([&] { w->session().setBreakpoints({}); });
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() > at + 20; }));
+    QVERIFY(w->session().atFullSpeed());
+    w.loop().act([&] { w->session().toggleBreakpoint(5); });
+    QVERIFY(w.settled());
+    QVERIFY2(p.in_step() && p.breakpoint() != 0, p.stopped_by().c_str());
+    QCOMPARE(w.instruction(), 5);
+    QVERIFY(!w->session().running() && w->session().goal() == 0);
+    // One that is passed by a plan that never comes there: the steps end where they were to end.
+    snapshot::Breakpoint never;
+    never.set_op("NoSuchOperator");
+    never.set_enabled(true);
+    w.loop().act([&] { w->session().setBreakpoints({never}); });
+    const std::int64_t from = p.step();
+    w.loop().act([&] { w->session().train(6); });
+    QVERIFY(w.settled());
+    QCOMPARE(p.step(), from + 7);
+    QVERIFY(!p.in_step() && !w->session().running());
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY_LOOP(w);
+  }
+
   void aTrainingStepStopsAtBreakpoints() {
     WindowDriver w;
     QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);

@@ -100,8 +100,8 @@ void SessionStepper::runOn() {
   // Where only values are watched, whole steps run at full speed; one with such a number, or where a condition holds, is
   // walked through.
   if (!store_.position().in_step() && parts_.trainer.breaksOnValuesOnly()) {
-    run_.everyValue = true;
-    parts_.trainer.trainOn(kForever);
+    run_.everyValue = !run_.goal;
+    parts_.trainer.trainOn(run_.goal.value_or(kForever));
     return;
   }
   inStep([this] {
@@ -115,8 +115,10 @@ void SessionStepper::runOn() {
 void SessionStepper::ranToBreak() {
   const snapshot::Position& p = store_.position();
   const bool atEnd = p.in_step() && !atPlace(p) && store_.plan() && p.instruction() >= store_.plan()->size();
-  if (p.breakpoint() != 0 || !run_.on || (p.in_step() && !atEnd)) {
+  const bool there = !p.in_step() && run_.goal && p.step() >= *run_.goal;
+  if (p.breakpoint() != 0 || !run_.on || there || (p.in_step() && !atEnd)) {
     run_.on = false;
+    run_.goal.reset();
     emit session_.busyChanged();
     stopped();
     return;
@@ -128,16 +130,14 @@ void SessionStepper::ranToBreak() {
   }
   snapshot::Request finish;
   finish.mutable_finish_step();
-  const auto on = [this] {
-    if (run_.on) runOn();
+  const auto settled = [this] {
+    if (!run_.on) return;
+    parts_.desires.catchUp([this] {
+      if (run_.on) ranToBreak();
+    });
   };
   link_.move(
-      std::move(finish), QStringLiteral("finishing the step"),
-      [this, on] {
-        settle([this, on] {
-          if (run_.on) parts_.desires.catchUp(on);
-        });
-      },
+      std::move(finish), QStringLiteral("finishing the step"), [this, settled] { settle(settled); },
       [this] { unfinished(); });
 }
 

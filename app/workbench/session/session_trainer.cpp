@@ -105,10 +105,21 @@ void SessionTrainer::goOn(std::int64_t goal) {
     return;
   }
   keepState();
-  if (!run_.everyValue || breaksOnValuesOnly()) return trainAtOnce(goal);
-  // A place to stop at was set meanwhile: from here on instructions are watched.
+  if (walks()) return walkOn(goal);  // a place to stop at was set meanwhile
+  trainAtOnce(goal);
+}
+
+// A loop of a script that is let run goes on without.
+bool SessionTrainer::walks() const {
+  return !breaksOnValuesOnly() && (run_.everyValue || !link_.client().host().attached());
+}
+
+void SessionTrainer::walkOn(std::int64_t goal) {
+  run_.on = true;
   run_.fullSpeed = run_.everyValue = false;
   run_.goal.reset();
+  if (goal < kForever) run_.goal = goal;
+  emit session_.busyChanged();
   parts_.stepper.runOn();
 }
 
@@ -135,6 +146,7 @@ bool SessionTrainer::breaksOnValuesOnly() const {
 }
 
 void SessionTrainer::trainOn(std::int64_t goal) {
+  if (walks()) return walkOn(goal);
   run_.goal = goal;  // a pause takes it back, also while the begun step is finished
   const auto go = [this, goal] {
     if (run_.goal && goal > store_.position().step()) {

@@ -39,6 +39,8 @@ class SessionTrainer : public SessionPart {
   void chunkEnded(std::int64_t goal, std::int64_t steps);
   void chunkFailed(std::int64_t goal);
   void goOn(std::int64_t goal);
+  bool walks() const;  // there are places to stop at
+  void walkOn(std::int64_t goal);
   void end();
 
   int pauses_ = 0;
