@@ -157,6 +157,15 @@ class TwoRunsTest : public QObject {
     QVERIFY2(w->notice().text().startsWith(QStringLiteral("Reading what takes long")), qPrintable(w->notice().text()));
     w.loop().act([&] { w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"))->click(); });
     QCOMPARE(cancelled, 4);
+    // The list of runs, which says that it is of before.
+    const auto list = reads.begin(ProjectReads::What::kRuns, {});
+    auto* leave = w->findChild<QPushButton*>(QStringLiteral("runs_cancel"));
+    QVERIFY(w.loop().wait([&] { return leave->isVisible(); }, 5'000));
+    w.picture(QStringLiteral("runs-reading"));
+    w.loop().act([&] { leave->click(); });
+    QVERIFY(*list && !leave->isVisible());
+    QCOMPARE(w.view(QStringLiteral("runs"))->headerText(), QStringLiteral("as of before: reading was cancelled"));
+    w.picture(QStringLiteral("runs-left-off"));
     // Opening a project as well: what is open stays.
     w.loop().act([&] {
       w->openPath(project);
