@@ -242,7 +242,7 @@ class CompareTest : public QObject {
     QCOMPARE(runs.headerText(), QStringLiteral("reading …"));
     reads.end(ProjectReads::What::kRuns, true);
     QVERIFY(!veil(runs)->isVisible());
-    QCOMPARE(runs.headerText(), QStringLiteral("as of before: reading was cancelled"));
+    QCOMPARE(runs.headerText(), QStringLiteral("as before: cancelled"));
     reads.begin(ProjectReads::What::kRuns);
     reads.end(ProjectReads::What::kRuns);
     QVERIFY(!runs.headerText().contains(QStringLiteral("cancelled")));

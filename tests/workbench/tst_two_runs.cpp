@@ -164,7 +164,11 @@ class TwoRunsTest : public QObject {
     w.picture(QStringLiteral("runs-reading"));
     w.loop().act([&] { leave->click(); });
     QVERIFY(*list && !leave->isVisible());
-    QCOMPARE(w.view(QStringLiteral("runs"))->headerText(), QStringLiteral("as of before: reading was cancelled"));
+    QCOMPARE(w.view(QStringLiteral("runs"))->headerText(), QStringLiteral("as before: cancelled"));
+    const auto texts = w->board().findChildren<QLabel*>();
+    QVERIFY2(
+        std::ranges::any_of(texts, [](const QLabel* l) { return l->isVisible() && l->text() == u"as before: cancelled"; }),
+        "it has room in a narrow panel");
     w.picture(QStringLiteral("runs-left-off"));
     // Opening a project as well: what is open stays.
     w.loop().act([&] {

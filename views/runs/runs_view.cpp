@@ -59,8 +59,7 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
   connect(cancel_, &QPushButton::clicked, this, [this] { emit wishes().command(QStringLiteral("cancel_reads")); });
   const ProjectReads& reads = ProjectReads::of(store().project());
   new ReadingVeil(table(), reads, ProjectReads::What::kRuns, [this] {
-    return store().project().runs().empty() ? QString()
-                                            : QStringLiteral("Reading the runs again … below is the list before");
+    return store().project().runs().empty() ? QString() : QStringLiteral("Reading the runs again …");
   });
   connect(&reads, &ProjectReads::changed, this, &RunsView::followReading);
   followReading();
@@ -73,7 +72,7 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
 QString RunsView::headerText() const {
   const ProjectReads& reads = ProjectReads::of(store().project());
   if (reads.shown(ProjectReads::What::kRuns)) return QStringLiteral("reading …");
-  if (reads.leftOff(ProjectReads::What::kRuns)) return QStringLiteral("as of before: reading was cancelled");
+  if (reads.leftOff(ProjectReads::What::kRuns)) return QStringLiteral("as before: cancelled");
   return TablePanel::headerText();
 }
 
