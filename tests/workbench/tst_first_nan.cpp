@@ -154,6 +154,16 @@ class FirstNanTest : public QObject {
     QCOMPARE(w->store().position().step(), 406);
     QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 1);
     QCOMPARE(std::find_if(alerts.begin(), alerts.end(), isNan)->message(), alert.message());
+    // A build lists all alerts of the session: those that were cleared stay away.
+    const auto toggle = [&](const QString& value) {
+      w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("pass.group_updates"), value); });
+      return w.settled();
+    };
+    QVERIFY(toggle(QStringLiteral("off")));
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 1);
+    QVERIFY_DONE(w.act("alerts_clear"), w);
+    QVERIFY(toggle(QStringLiteral("on")));
+    QCOMPARE(std::count_if(alerts.begin(), alerts.end(), isNan), 0);
     QVERIFY_LOOP(w);
   }
 
