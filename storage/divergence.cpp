@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -29,20 +30,31 @@ using Statistics = std::array<double, kStatistics.size()>;
 using StatisticsOfStep = std::map<std::pair<std::string, bool>, Statistics>;
 constexpr int kWithKinds = 3;  // version of the schema
 
+// Of the first steps. In the order of the table, where steps that were executed again come behind: the newest numbers stay.
 Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& project, std::int64_t run) {
   const std::string watched = project.schemaVersion() < kWithKinds ? "1" : "kind = 'watched'";
   SS_STORE_ASSIGN(
       Statement rows,
       project.connection().prepare(fmt::format(
-          "SELECT step, name, count, nan, inf, norm, mean, std, min, max, {0} FROM tensor_stats WHERE id IN "
-          "(SELECT max(id) FROM tensor_stats WHERE run = ?1 AND {1} GROUP BY step, value, {0}) ORDER BY step, id "
-          "LIMIT ?2",
+          "SELECT id, step, {}, name, count, nan, inf, norm, mean, std, min, max FROM tensor_stats NOT INDEXED WHERE "
+          "id > ?2 AND run = ?1 AND step <= ?3 AND {} ORDER BY id",
           watched, notTakenBack(project.schemaVersion(), "tensor_stats", "?1"))));
-  rows.bind(run, kMostStatistics);
+  using Limits = std::numeric_limits<std::int64_t>;
+  rows.bind(run, Limits::min(), Limits::max());
   std::map<std::int64_t, StatisticsOfStep> out;
+  std::int64_t count = 0;
   while (rows.next()) {
-    Statistics& s = out[rows.integer(0)][{rows.text(1), rows.integer(10) != 0}];
-    for (std::size_t i = 0; i < s.size(); ++i) s[i] = rows.real(static_cast<int>(i) + 2);
+    const std::int64_t id = rows.integer(0), step = rows.integer(1);
+    if (count >= kMostStatistics && step > out.rbegin()->first) {  // from here on, steps that are there
+      rows.reset();
+      rows.bind(run, id, out.rbegin()->first);
+      continue;
+    }
+    const auto [place, isNew] = out[step].try_emplace({rows.text(3), rows.integer(2) != 0});
+    for (std::size_t i = 0; i < place->second.size(); ++i) place->second[i] = rows.real(static_cast<int>(i) + 4);
+    count += isNew ? 1 : 0;
+    for (; count > kMostStatistics && out.size() > 1; out.erase(std::prev(out.end())))
+      count -= std::ssize(out.rbegin()->second);
   }
   SS_STORE_TRY(rows.status());
   return out;

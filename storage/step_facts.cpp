@@ -1,6 +1,7 @@
 #include "storage/step_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -194,49 +195,110 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
   return rowLossesOf(project, standingSteps(project.schemaVersion()), run, most);
 }
 
-// Rows that `which` selects, at most about `most`: of as many steps as that allows, evenly spread.
-static Status addStatistics(const Project& project, std::int64_t run, std::int64_t most, const std::string& which,
-                            std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>& out,
-                            std::set<std::int64_t>& leftOut) {
-  const std::string where = fmt::format("run = ?1 AND {} AND {}", which, statisticsStand(project));
-  SS_STORE_ASSIGN(Statement counts,
-                  project.connection().prepare(
-                      fmt::format("SELECT step, count(*) FROM tensor_stats WHERE {} GROUP BY step ORDER BY step", where)));
-  counts.bind(run);
+namespace {
+
+constexpr int kKinds = 2;  // what is noted in some steps; watched values, which have rows in every step
+
+// Where a step has its rows in the table: from id to id, one for each time that it was executed.
+struct StatisticsPlace {
+  std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
+  std::array<std::int64_t, kKinds> rows{};
+};
+using StatisticsPlaces = std::map<std::int64_t, StatisticsPlace>;  // by step
+
+// In the order of the table: by its index every row would be searched for.
+Result<StatisticsPlaces> placesOf(const Project& project, std::int64_t run) {
+  StatisticsPlaces places;
+  SS_STORE_ASSIGN(Statement ends, project.connection().prepare("SELECT min(id), max(id) FROM tensor_stats WHERE run = ?"));
+  ends.bind(run);
+  if (!ends.next() || ends.isNull(0)) return places;
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(fmt::format(
+                                      "SELECT id, step, kind = 'watched' FROM tensor_stats NOT INDEXED WHERE id BETWEEN ?2 "
+                                      "AND ?3 AND run = ?1 AND {} ORDER BY id",
+                                      statisticsStand(project))));
+  rows.bind(run, ends.integer(0), ends.integer(1));
+  StatisticsPlace* place = nullptr;
+  std::int64_t step = 0;
+  while (rows.next()) {
+    const std::int64_t id = rows.integer(0);
+    if (!place || rows.integer(1) != step) {
+      step = rows.integer(1);
+      place = &places[step];
+      place->stretches.emplace_back(id, id);
+    }
+    place->stretches.back().second = id;
+    ++place->rows[static_cast<std::size_t>(rows.integer(2))];
+  }
+  SS_STORE_TRY(rows.status());
+  return places;
+}
+
+// Of as many steps as `most` rows allow, evenly spread; and the last one.
+std::set<std::int64_t> chosenSteps(const StatisticsPlaces& places, std::size_t kind, std::int64_t most,
+                                   std::set<std::int64_t>& leftOut) {
   std::vector<std::int64_t> steps;
   std::int64_t all = 0;
-  while (counts.next()) {
-    steps.push_back(counts.integer(0));
-    all = saturatingAdd(all, boundedSize(counts.integer(1)));
+  for (const auto& [step, place] : places) {
+    if (place.rows[kind] == 0) continue;
+    steps.push_back(step);
+    all += place.rows[kind];
   }
-  SS_STORE_TRY(counts.status());
-  const std::size_t stride = most > 0 ? static_cast<std::size_t>((all + most - 1) / std::max<std::int64_t>(1, most)) : 1;
+  const std::size_t stride = most > 0 ? static_cast<std::size_t>((all + most - 1) / most) : 1;
   std::set<std::int64_t> chosen;
   for (std::size_t i = 0; i < steps.size(); ++i)
     (stride <= 1 || i % stride == 0 || i + 1 == steps.size() ? chosen : leftOut).insert(steps[i]);
-  SS_STORE_ASSIGN(
-      Statement rows,
-      project.connection().prepare(fmt::format(
-          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
-          "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE {} GROUP BY step, value) ORDER BY id",
-          where)));
-  rows.bind(run);
-  while (rows.next())
-    if (chosen.contains(rows.integer(0))) out[rows.integer(0)].push_back(statisticsOf(rows, 1));
-  return rows.status();
+  return chosen;
 }
 
-// Watched values have rows in every step, which must not push out the few steps that have those of the others.
+// Of a value that a step has twice, because it was executed again, the last one.
+void addNewest(std::vector<snapshot::RecordedStatistics>& rows, std::vector<snapshot::RecordedStatistics>& out) {
+  std::unordered_map<std::int32_t, std::size_t> newest;
+  for (std::size_t i = 0; i < rows.size(); ++i) newest[rows[i].value()] = i;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (newest[rows[i].value()] == i) out.push_back(std::move(rows[i]));
+}
+
+}  // namespace
+
+// Watched values must not push out the few steps that have the others.
 Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
                                                                                                  std::int64_t run,
                                                                                                  std::int64_t most,
                                                                                                  std::int64_t* leftOut) {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
-  std::set<std::int64_t> without;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_TRY(addStatistics(project, run, most - most / 2, "kind != 'watched'", out, without));
-  SS_STORE_TRY(addStatistics(project, run, std::max<std::int64_t>(1, most / 2), "kind = 'watched'", out, without));
+  SS_STORE_ASSIGN(const StatisticsPlaces places, placesOf(project, run));
+  std::set<std::int64_t> without;
+  const std::array<std::set<std::int64_t>, kKinds> chosen{
+      chosenSteps(places, 0, most - most / 2, without),
+      chosenSteps(places, 1, std::max<std::int64_t>(1, most / 2), without)};
   if (leftOut) *leftOut = std::ssize(without);
+  std::map<std::int64_t, std::int64_t> stretches;  // that are read: those that follow each other are one
+  for (const auto& [step, place] : places)
+    if (chosen[0].contains(step) || chosen[1].contains(step))
+      stretches.insert(place.stretches.begin(), place.stretches.end());
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(fmt::format(
+          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
+          "FROM tensor_stats NOT INDEXED WHERE id BETWEEN ?2 AND ?3 AND run = ?1 AND {} ORDER BY id",
+          statisticsStand(project))));
+  std::map<std::int64_t, std::array<std::vector<snapshot::RecordedStatistics>, kKinds>> found;
+  for (auto it = stretches.begin(); it != stretches.end();) {
+    const std::int64_t first = it->first;
+    std::int64_t last = it->second;
+    while (++it != stretches.end() && it->first == last + 1) last = it->second;
+    rows.reset();
+    rows.bind(run, first, last);
+    while (rows.next()) {
+      snapshot::RecordedStatistics statistics = statisticsOf(rows, 1);
+      const std::size_t kind = statistics.kind() == "watched" ? 1 : 0;
+      if (chosen[kind].contains(rows.integer(0))) found[rows.integer(0)][kind].push_back(std::move(statistics));
+    }
+    SS_STORE_TRY(rows.status());
+  }
+  for (auto& [step, kinds] : found)
+    for (auto& kind : kinds) addNewest(kind, out[step]);
   return out;
 }
 

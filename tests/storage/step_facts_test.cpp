@@ -193,6 +193,35 @@ TEST_F(StepFacts, WatchedValuesDoNotPushOutWhatFewStepsRecorded) {
   EXPECT_EQ((*record)->statistics_size(), 6) << "with the watched value";
 }
 
+// Of a run that recorded statistics in every step a report shows few. Counted in instructions of the database.
+TEST_F(StepFacts, StatisticsThatAreLeftOutAreNotReadWhole) {
+  {
+    const Connection connection = Connection::open((folder_ / "run.stepscope").string(), Connection::Mode::kWrite).value();
+    ASSERT_TRUE(connection.execute(
+        "INSERT INTO tensor_stats SELECT NULL, run, 10, n, 'w', count, min, max, mean, std, norm, zeros, nan, inf, "
+        "negative, histogram, 'watched', 'w', -1 FROM (SELECT * FROM tensor_stats LIMIT 1), (WITH RECURSIVE c(n) AS "
+        "(SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 9999) SELECT n FROM c);"
+        "UPDATE tensor_stats SET step = 10 + value / 10 WHERE name = 'w'"));
+  }
+  const Project project = open();
+  std::int64_t leftOut = 0;
+  const auto work = [&](std::int64_t most) {
+    std::int64_t done = 0;
+    const auto count = [](void* counter) {
+      ++*static_cast<std::int64_t*>(counter);
+      return 0;
+    };
+    sqlite3_progress_handler(project.connection().handle(), 1, count, &done);
+    EXPECT_TRUE(readRecordedStatistics(project, 1, most, &leftOut));
+    sqlite3_progress_handler(project.connection().handle(), 0, nullptr, nullptr);
+    return done;
+  };
+  const std::int64_t all = work(100'000);
+  EXPECT_EQ(leftOut, 0);
+  EXPECT_LT(work(20), all / 2);
+  EXPECT_GT(leftOut, 990);
+}
+
 // A window reads some steps after each rewind. Counted in instructions of the database, which a machine that is busy does
 // not change.
 TEST_F(StepFacts, ReadingSomeStepsIsNoMoreWorkInALongRun) {
