@@ -22,6 +22,10 @@ class OptionChange : public QUndoCommand {
   }
   void redo() override { session_.setOptions(to_); }
   void undo() override { session_.setOptions(from_); }
+  // Nothing else than these, which are not so.
+  bool isOf(const OptionSettings& refused) const {
+    return std::ranges::all_of(to_, [&refused](const auto& s) { return std::ranges::find(refused, s) != refused.end(); });
+  }
 
  private:
   ModelSession& session_;
@@ -93,6 +97,7 @@ ChangeHistory::ChangeHistory(const WindowParts& parts, Arrange arrange)
   connect(&session_, &ModelSession::elementEdited, this, [this, status = &parts.status](const ElementEdit& edit) {
     undo_.push(new ElementChange(session_, store_, edit, [status](const QString& text) { status->note(text); }));
   });
+  connect(&session_, &ModelSession::optionsRefused, this, &ChangeHistory::dropRefused);
   connect(&session_, &ModelSession::builtChanged, this, [this] {
     if (!session_.built()) undo_.clear();  // options of another model
   });
@@ -105,6 +110,16 @@ void ChangeHistory::rearranged(const ViewLayout& from, const ViewLayout& to) {
 void ChangeHistory::setOption(const QString& name, const QString& value) {
   if (wanted_.empty()) QTimer::singleShot(0, this, &ChangeHistory::pushOptions);
   wanted_.emplace_back(name, value);
+}
+
+// The newest change was not made: there is nothing to take back. One that was undone in vain stays undone.
+void ChangeHistory::dropRefused(const OptionSettings& refused) {
+  const int newest = undo_.index() - 1;
+  // A stack gives its commands to be looked at; this one belongs to us.
+  auto* change = dynamic_cast<OptionChange*>(const_cast<QUndoCommand*>(newest < 0 ? nullptr : undo_.command(newest)));
+  if (!change || !change->isOf(refused)) return;
+  change->setObsolete(true);
+  undo_.undo();  // takes an obsolete one off, and calls nothing
 }
 
 void ChangeHistory::pushOptions() {

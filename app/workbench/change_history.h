@@ -29,6 +29,7 @@ class ChangeHistory : public QObject {
 
  private:
   void pushOptions();
+  void dropRefused(const OptionSettings& refused);
 
   SnapshotStore& store_;
   ModelSession& session_;

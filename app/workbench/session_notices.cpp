@@ -70,6 +70,9 @@ SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
   connect(&session_, &ModelSession::longRepeat, this, &SessionNotices::askToRepeat);
   connect(&session_, &ModelSession::progress, &parts_.status, &StatusLine::setProgress);
   connect(&session_, &ModelSession::note, &parts_.status, &StatusLine::note);
+  connect(&session_, &ModelSession::busyChanged, this, [this] {
+    if (session_.running()) parts_.status.takeBack(QStringLiteral("Paused"));
+  });
   connect(&progress_, &QTimer::timeout, this, &SessionNotices::tellLongWork);
   progress_.start(kLookEveryMs);
 }

@@ -95,6 +95,7 @@ class LiveTest : public QObject {
     QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
     QVERIFY(w.settled());
     QCOMPARE(option(w->store(), "memory.limit")->value(), before);
+    QVERIFY2(!w->actions()[QStringLiteral("undo")]->isEnabled(), "what was refused cannot be taken back");
     QVERIFY(!w->session().running());
     QVERIFY(w->actions()[QStringLiteral("run")]->isEnabled());
   }

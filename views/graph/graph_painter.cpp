@@ -88,8 +88,9 @@ void paintHeatLegend(GraphPaintContext& g, QPainter& painter, const Viewport& vi
   painter.setFont(g.small.font());
   painter.setPen(g.t.muted);
   painter.drawText(QPointF(bar.x(), bar.y() - 6), title);
-  painter.drawText(QPointF(bar.x(), bar.bottom() + 12), QStringLiteral("0"));
-  const QString most = heatText(g.marks.heat, g.marks.heatMost);
+  const bool any = g.marks.heatMost > 0;
+  if (any) painter.drawText(QPointF(bar.x(), bar.bottom() + 12), QStringLiteral("0"));
+  const QString most = any ? heatText(g.marks.heat, g.marks.heatMost) : QStringLiteral("none yet");
   painter.drawText(QPointF(bar.right() - g.small.width(most), bar.bottom() + 12), most);
 }
 

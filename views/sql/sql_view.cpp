@@ -10,6 +10,7 @@
 
 #include "engine/snapshot/csv.h"
 #include "views/common/format.h"
+#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/sql/sql_completer.h"
 
@@ -47,6 +48,7 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
   result_->setAccessibleName(QStringLiteral("Result"));
   state_->setTextFormat(Qt::PlainText);
   state_->setWordWrap(true);
+  state_->setObjectName(QStringLiteral("sql_state"));
   run_->setToolTip(QStringLiteral("Asks the project file, read-only  (Ctrl+Return)"));
   cancel_->setToolTip(QStringLiteral("Stops the query"));
   export_->setToolTip(QStringLiteral("Writes the result as .csv"));
@@ -142,25 +144,19 @@ void SqlView::showAnswer() {
   cancel_->setVisible(project.sqlRunning());
   const SqlAnswer& answer = project.sql();
   export_->setEnabled(!answer.rows.empty());
-  if (project.sqlRunning()) {
-    state_->setText(QStringLiteral("Running …"));
-    state_->setProperty("role", "muted");
-    state_->setStyleSheet(QString());
-    return;
-  }
-  state_->setProperty("role", answer.error.isEmpty() ? "muted" : "error");
-  state_->setStyleSheet(QString());
+  const QString muted = QStringLiteral("muted");
+  result_->setEnabled(!project.sqlRunning());  // the rows of the query before
+  if (project.sqlRunning()) return say(state_, QStringLiteral("Running …"), muted);
   if (!answer.error.isEmpty()) {
-    state_->setText(answer.error);
-    return;
+    model_->setColumns({}, {});
+    return say(state_, answer.error, QStringLiteral("error"));
   }
-  if (answer.columns.isEmpty()) {
-    state_->setText(QStringLiteral("Read-only: one SELECT at a time"));
-    return;
-  }
-  state_->setText((answer.rows.size() == 1 ? QStringLiteral("%1 row in %2%3") : QStringLiteral("%1 rows in %2%3"))
-                      .arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns),
-                           answer.truncated ? QStringLiteral(", more were left out") : QString()));
+  if (answer.columns.isEmpty()) return say(state_, QStringLiteral("Read-only: one SELECT at a time"), muted);
+  say(state_,
+      (answer.rows.size() == 1 ? QStringLiteral("%1 row in %2%3") : QStringLiteral("%1 rows in %2%3"))
+          .arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns),
+               answer.truncated ? QStringLiteral(", more were left out") : QString()),
+      muted);
   std::vector<TableColumn> columns;
   for (qsizetype c = 0; c < answer.columns.size(); ++c) {
     const bool numeric = static_cast<std::size_t>(c) < answer.numeric.size() && answer.numeric[static_cast<std::size_t>(c)];

@@ -150,6 +150,7 @@ class ModelSession : public QObject {
   void planRebuilt();                          // graph, plan and options of the newest build were fetched again
   // A new worker stands at step `from`: to repeat the steps up to `step` would take that long. train() does.
   void longRepeat(qint64 from, qint64 step, double ns);
+  void optionsRefused(const stepscope::OptionSettings& settings);  // they stand as they did
   void alertRaised(const stepscope::snapshot::Alert& alert);
   void alertStands(const stepscope::snapshot::Alert& alert);  // raised before a rewind, and true again where the step is now
   // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the

@@ -122,6 +122,7 @@ void SessionDesires::sendOptions(Then then) {
           desired_.giveBack(settings);
           return goOnAfterNewer(then);
         }
+        emit session_.optionsRefused(settings);
         // What was shown in advance is not so.
         snapshot::Request options;
         options.mutable_options();
