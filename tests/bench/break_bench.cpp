@@ -1,4 +1,5 @@
-// What a step of a run (F5) costs under breakpoints that stop it nowhere, beside one at full speed (Ctrl+F5), in turns.
+// What a step of a run (F5) costs under breakpoints that stop it nowhere, beside one at full speed (Ctrl+F5), in turns: the
+// second of two steps in a row.
 //
 //   break_bench [--steps N] MODEL.onnx [SETTING=VALUE …]      settings as on the command line: threads=1, optimizer=adamw
 //
@@ -47,11 +48,16 @@ std::vector<Way> ways(const Session& session) {
   const auto inf = breakpoint(true, [](auto& b) { b.set_new_inf(true); });
   const auto off = breakpoint(false, [](auto& b) { b.set_instruction(3); });
   const auto condition = breakpoint(true, [&](auto& b) { b.set_predicate(loss + " value > 1e9"); });
+  const auto& parameters = session.plans().parameters();
+  const auto trained = std::ranges::find(parameters, true, &ParameterChoice::trained);
+  const std::string parameter = trained == parameters.end() ? loss : session.plans().valueOf(*trained).name;
+  const auto ofUpdate = breakpoint(true, [&](auto& b) { b.set_predicate(parameter + " max > 1e9"); });
   return {{"no breakpoint", {}},
           {"NaN and Inf", {nan, inf}},
           {"an instruction that is off", {off}},
           {"a condition on the loss", {condition}},
           {"all of these", {nan, inf, off, condition}},
+          {"a condition on a parameter", {ofUpdate}},
           {"the condition, walked", {condition}, true}};
 }
 
@@ -79,6 +85,7 @@ Status run(const std::string& model, const std::vector<std::string>& settings, i
   for (int k = 0; k < steps + 2; ++k)
     for (Way& way : all) {
       SS_TRY(session->setBreakpoints(way.breakpoints));
+      SS_TRY(step(*session, way));  // has the memory that the way before left
       const Clock::time_point begin = Clock::now();
       const std::clock_t cpu = std::clock();
       SS_TRY(step(*session, way));
