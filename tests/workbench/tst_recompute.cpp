@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSlider>
 #include <QTableView>
 #include <QTest>
@@ -164,6 +165,26 @@ class RecomputeTest : public QObject {
     QCOMPARE(shown(), QStringLiteral("predicted | runs now"));
     QCOMPARE(plot.graph(0)->pen().style(), Qt::SolidLine);
     QCOMPARE(costBasis(*report), QStringLiteral("costs of 4 steps"));
+  }
+
+  // Beside the set-up the panel is narrow: nothing is drawn over its controls.
+  void thePlotGivesWayInANarrowPanel() {
+    WindowDriver w({1280, 800});
+    QVERIFY(w.build(bundledModels()[1]));
+    const View* view = w.view(QStringLiteral("recompute"));
+    const auto* plot = view->findChild<ParetoPlot*>();
+    QVERIFY(plot && plot->isVisible());
+    QVERIFY_DONE(w.act("configure"), w);
+    QVERIFY(w.loop().wait([&] { return view->width() < 500; }) && w.settled());
+    QVERIFY(!plot->isVisible());
+    auto* scroll = view->findChild<QScrollArea*>();
+    QVERIFY(scroll);
+    for (QPushButton* button : scroll->findChildren<QPushButton*>()) {
+      if (!button->isVisible()) continue;
+      w.loop().act([&] { scroll->ensureWidgetVisible(button); });
+      QVERIFY2(button->visibleRegion().boundingRect() == button->rect(), qPrintable(button->text()));
+    }
+    w.picture(QStringLiteral("recompute-beside-the-set-up"));
   }
 
   void aTickedPatternLowersThePeakAndChangesNoBit() {

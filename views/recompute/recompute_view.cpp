@@ -65,7 +65,6 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setWidget(left);
   scroll_ = scroll;
   split_->addWidget(scroll);
@@ -478,6 +477,9 @@ void RecomputeView::colourBoxes() {
 void RecomputeView::resizeEvent(QResizeEvent* event) {
   View::resizeEvent(event);
   split_->setOrientation(width() > height() ? Qt::Horizontal : Qt::Vertical);
+  // Beside the set-up there is room for one of the two.
+  const int both = std::max(scroll_->widget()->minimumSizeHint().width(), scroll_->minimumWidth()) + plot_->minimumWidth();
+  plot_->setVisible(split_->orientation() == Qt::Vertical || width() >= both);
   kept_->setVisible(!kept_->text().isEmpty() && height() > 26 * Metrics::current().unit);
   fitHeight();
 }
