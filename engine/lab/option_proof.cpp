@@ -33,6 +33,8 @@ class Differences {
   bool named_ = false, floating_ = false;  // what is named
 };
 
+std::int64_t arenaOf(const ExecutionPlan& plan) { return plan.arenaBytes + plan.hostArenaBytes; }
+
 }  // namespace
 
 bool isOptimisation(std::string_view name) {
@@ -56,14 +58,14 @@ std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOption
   return {names.begin(), names.end()};
 }
 
-void setMemoryBefore(const ExecutionPlan& plan, snapshot::OptionProof& proof) {
-  proof.set_before_peak_bytes(plan.lowerBoundBytes);
-  proof.set_before_arena_bytes(plan.arenaBytes + plan.hostArenaBytes);
+void setMemoryBefore(const Stepper& stepper, snapshot::OptionProof& proof) {
+  proof.set_before_peak_bytes(stepper.variant().plan.lowerBoundBytes);
+  proof.set_before_arena_bytes(arenaOf(stepper.plan()));
 }
 
-void setMemoryAfter(const ExecutionPlan& plan, snapshot::OptionProof& proof) {
-  proof.set_after_peak_bytes(plan.lowerBoundBytes);
-  proof.set_after_arena_bytes(plan.arenaBytes + plan.hostArenaBytes);
+void setMemoryAfter(const Stepper& stepper, snapshot::OptionProof& proof) {
+  proof.set_after_peak_bytes(stepper.variant().plan.lowerBoundBytes);
+  proof.set_after_arena_bytes(arenaOf(stepper.plan()));
 }
 
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof) {
@@ -86,8 +88,8 @@ void compareSteppers(const Stepper& old, int position, const Stepper& next, snap
   proof.set_instruction(next.next());
   proof.set_before_ns(sum(old.lastSpans()));
   proof.set_after_ns(sum(next.lastSpans()));
-  setMemoryBefore(old.plan(), proof);
-  setMemoryAfter(next.plan(), proof);
+  setMemoryBefore(old, proof);
+  setMemoryAfter(next, proof);
   const ExecutionPlan& plan = old.plan();
   Differences differences(proof);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {

@@ -21,9 +21,10 @@ std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOption
 // The value that was set, or the default.
 std::string optionValue(const TrainOptions& options, const std::string& name, const std::vector<OptionInfo>& table);
 
-// What the plan before the change, and the one after it, needs of memory.
-void setMemoryBefore(const ExecutionPlan& plan, snapshot::OptionProof& proof);
-void setMemoryAfter(const ExecutionPlan& plan, snapshot::OptionProof& proof);
+// What the plan before the change, and the one after it, needs of memory: the peak of values alone, the arena with the
+// workspaces of its kernels.
+void setMemoryBefore(const Stepper& stepper, snapshot::OptionProof& proof);
+void setMemoryAfter(const Stepper& stepper, snapshot::OptionProof& proof);
 
 // Compares loss and state by bits, and tells both times.
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof);

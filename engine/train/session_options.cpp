@@ -112,7 +112,7 @@ Status Session::applyOptions() {
   } else {
     proof.set_unavailable(toUtf8(ran.error().message));
   }
-  setMemoryBefore(stepper().plan(), proof);
+  setMemoryBefore(stepper(), proof);
   // A narrower type for the parameters loses digits, which a build that fails must not.
   std::optional<StateSnapshot> kept;
   if (retyped) kept = context_.state.copy();
@@ -128,7 +128,7 @@ Status Session::applyOptions() {
     if (kept) context_.state.restore(*kept);
     return made;
   }
-  setMemoryAfter(stepper().plan(), proof);
+  setMemoryAfter(stepper(), proof);
   if (old) {
     if (auto ran = trial(); ran) {
       compareOutcomes(*old, *ran, proof);

@@ -13,6 +13,7 @@
 #include "tests/workbench/window_driver.h"
 #include "views/batch/batch_view.h"
 #include "views/common/details.h"
+#include "views/common/findings.h"
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
 #include "views/compare/compare_view.h"
@@ -135,6 +136,14 @@ class SamplesTest : public QObject {
     w.loop().act([fit] { fit->click(); });
     QVERIFY(w.settled());
     QVERIFY2(size() <= 10 * 1024 * 1024, qPrintable(QString::number(size())));
+    // The proof and the page tell the same: kernels of this model have workspaces, which are no values.
+    const Findings& findings = w->store().findings();
+    QVERIFY(findings.optionProof());
+    QVERIFY(w.loop().wait([&] {
+      return findings.recompute() &&
+             findings.recompute()->present_arena_bytes() == findings.optionProof()->after_arena_bytes();
+    }));
+    QCOMPARE(findings.optionProof()->after_peak_bytes(), findings.recompute()->present_peak_bytes());
     w.loop().act([&] { w->notice().clear(); });
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));

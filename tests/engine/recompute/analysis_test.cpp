@@ -257,6 +257,10 @@ TEST(LiveOptions, ProveThatRecomputeChangesNoBit) {
   const auto report = judged(*session);
   ASSERT_EQ(report.runs_size(), 2);
   EXPECT_LT(report.runs(1).peak_bytes(), report.runs(0).peak_bytes());
+  // The proof tells what the report tells.
+  EXPECT_EQ(proof.after_peak_bytes(), report.present_peak_bytes());
+  EXPECT_EQ(proof.after_arena_bytes(), report.present_arena_bytes());
+  EXPECT_EQ(proof.before_peak_bytes(), report.plain_peak_bytes());
   // Another build is another plan.
   ASSERT_TRUE(session->build().has_value());
   EXPECT_EQ(session->optionProof(), nullptr);
