@@ -111,7 +111,7 @@ KeptTraining::KeptTraining(const WindowParts& parts, ModelOpening& opening, Reco
   connect(&opening_, &ModelOpening::peeked, this, [this](const QString& path) {
     const QString project = wiring_.pathFor(path);
     const auto place = find(project, 0);
-    if (path != session_.modelPath() && place && place->path == path) offer(project, place->run);
+    if (path != session_.modelPath() && !path_.offered(path) && place && place->path == path) offer(project, place->run);
   });
   update();
 }
@@ -127,6 +127,7 @@ std::optional<SessionPlace> KeptTraining::find(const QString& project, qint64 ru
 }
 
 void KeptTraining::offer(const QString& project, qint64 run) {
+  if (path_.offered(session_.modelPath())) return;  // a window that crashed since
   QString problem;
   offered_ = find(project, run, &problem);
   if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem});

@@ -30,7 +30,10 @@ QByteArray bytesOf(const google::protobuf::Message& message) {
 
 ReturnPath::ReturnPath(const WindowParts& parts, ModelOpening& opening, Views views, bool remember)
     : parts_(parts), session_(parts.session), store_(parts.store), opening_(opening), views_(std::move(views)) {
-  connect(&opening_, &ModelOpening::begun, this, [this] { back_.reset(); });
+  connect(&opening_, &ModelOpening::begun, this, [this] {
+    back_.reset();
+    offered_.reset();
+  });
   connect(&session_, &ModelSession::builtChanged, this, &ReturnPath::goOn);
   connect(&session_, &ModelSession::busyChanged, this, &ReturnPath::goOn);
   if (!remember) return;
@@ -46,6 +49,12 @@ ReturnPath::ReturnPath(const WindowParts& parts, ModelOpening& opening, Views vi
   connect(&parts_.selection, &SelectionModel::selectionChanged, this, soon);
   connect(&session_, &ModelSession::builtChanged, this, soon);
   connect(&parts_.recording, &Recording::opened, this, soon);
+  connect(&session_, &ModelSession::modelInspected, this, [this] {
+    if (!session_.built() && !store_.building() && session_.client().host().local()) offer(session_.modelPath());
+  });
+  connect(&opening_, &ModelOpening::peeked, this, [this](const QString& path) {
+    if (path != session_.modelPath()) offer(path);
+  });
   connect(&parts_.board, &PanelBoard::changed, this, soon);
   connect(&parts_.board, &PanelBoard::rearranged, this, soon);
 }
@@ -88,9 +97,10 @@ SessionPlace ReturnPath::present() const {
           .edited = session_.edited()};
 }
 
-void ReturnPath::offer() {
+void ReturnPath::offer(const QString& path) {
+  if (back_) return;  // it is on the way
   QString problem;
-  const std::optional<SessionPlace> lost = mark_ ? mark_->takeLost(&problem) : std::nullopt;
+  const std::optional<SessionPlace> lost = mark_ ? mark_->takeLost(&problem, path) : std::nullopt;
   if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem});
   if (!lost || !QFileInfo::exists(lost->path)) return;
   const QString name = format::fileName(lost->path);
@@ -109,6 +119,7 @@ void ReturnPath::offer() {
                                      : QStringLiteral("Going back runs its %1 steps again.").arg(lost->step));
     if (lost->edited) text += ' ' + QStringLiteral("Values that were set by hand are not set again.");
   }
+  if (lost->step <= kMostRepeated) offered_ = lost;
   parts_.notice.showStop(text, QStringLiteral("Go back"), [this, lost = *lost] { goBack(lost); });
 }
 

@@ -29,8 +29,11 @@ class ReturnPath : public QObject {
   // `remember`: else nothing is kept and nothing is offered.
   ReturnPath(const WindowParts& parts, ModelOpening& opening, Views views, bool remember);
 
-  // Says above the views what a window that did not end as it should had open, with the way back.
-  void offer();
+  // Says above the views what a window that did not end as it should had open, with the way back. `path`: of this model
+  // alone, which is opened; empty: of any.
+  void offer(const QString& path = {});
+  // It did of this model, and the way is to run its steps again.
+  bool offered(const QString& path) const { return offered_ && offered_->path == path; }
   void drop();  // this window ends as it should
   // Where a model stands that is built.
   SessionPlace present() const;
@@ -51,7 +54,8 @@ class ReturnPath : public QObject {
   std::unique_ptr<SessionMark> mark_;  // null: nothing is remembered
   QTimer timer_;
   std::optional<SessionPlace> back_;  // on the way to it
-  int moves_ = 0;                     // made so far: to the step, to the instruction
+  std::optional<SessionPlace> offered_;
+  int moves_ = 0;  // made so far: to the step, to the instruction
 };
 
 }  // namespace stepscope

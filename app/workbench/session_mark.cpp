@@ -130,13 +130,17 @@ void SessionMark::drop() {
   lock_.reset();
 }
 
-std::optional<SessionPlace> SessionMark::takeLost(QString* problem) {
+std::optional<SessionPlace> SessionMark::takeLost(QString* problem, const QString& path) {
   std::optional<SessionPlace> newest;
   for (const QFileInfo& info : QDir(folder_).entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Time)) {
     QLockFile lock(lockOf(info.filePath()));
     lock.setStaleLockTime(0);
     if (!lock.tryLock(0)) continue;  // its window is there
-    if (!newest) newest = readPlace(info.filePath(), problem);
+    if (!newest || !path.isEmpty()) {
+      std::optional<SessionPlace> place = readPlace(info.filePath(), problem);
+      if (!path.isEmpty() && (!place || place->path != path)) continue;
+      if (!newest) newest = std::move(place);
+    }
     QFile::remove(info.filePath());
   }
   return newest;

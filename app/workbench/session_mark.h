@@ -52,9 +52,9 @@ class SessionMark {
   // Replaces what was kept. What cannot be written is not kept.
   void keep(const SessionPlace& place);
   void drop();
-  // The newest place that nobody dropped and whose window is gone; forgets it and the older ones. `problem`: what was found
-  // where a place was expected.
-  std::optional<SessionPlace> takeLost(QString* problem = nullptr);
+  // The newest place that nobody dropped and whose window is gone; forgets it and the older ones. `path`: of this file
+  // alone; empty: of any. `problem`: what was found where a place was expected.
+  std::optional<SessionPlace> takeLost(QString* problem = nullptr, const QString& path = {});
 
  private:
   QString folder_, file_;

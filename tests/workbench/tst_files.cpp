@@ -339,6 +339,11 @@ class FilesTest : public QObject {
     QCOMPARE(files.size(), 1);
     // A killed window leaves the file, and a lock of nobody.
     QVERIFY(QFile::copy(folder.filePath(files[0]), folder.filePath(QStringLiteral("killed.json"))));
+    QVERIFY(!next.takeLost(nullptr, QStringLiteral("/models/b.onnx")));
+    const auto ofModel = next.takeLost(nullptr, place.path);
+    QVERIFY(ofModel && *ofModel == place);
+    QVERIFY(!next.takeLost(nullptr, place.path));
+    QVERIFY(QFile::copy(folder.filePath(files[0]), folder.filePath(QStringLiteral("killed.json"))));
     const auto lost = next.takeLost();
     QVERIFY(lost && *lost == place);
     QVERIFY(!next.takeLost());
@@ -421,6 +426,21 @@ class FilesTest : public QObject {
       return b.condition_case() == snapshot::Breakpoint::kInstruction && b.instruction() == 9;
     }));
     window.close();
+    // Who opens the model, as a double click on it does, is asked too, and goes back to where the window crashed rather than
+    // to where one was closed before.
+    QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), 60'000);
+    QVERIFY(QFile::copy(home.filePath(QStringLiteral("kept")), sessions + QStringLiteral("/killed.json")));
+    {
+      MainWindow fromModel(true);
+      fromModel.show();
+      fromModel.openPath(bundledModels()[0].model);
+      QTRY_VERIFY_WITH_TIMEOUT(fromModel.notice().text().contains(QStringLiteral("did not end as it should")), 60'000);
+      fromModel.notice().findChild<QPushButton*>(QStringLiteral("notice_action"))->click();
+      QTRY_VERIFY_WITH_TIMEOUT(quiet(fromModel) && fromModel.store().position().instruction() == 6, 60'000);
+      QCOMPARE(fromModel.store().position().step(), 4);
+      fromModel.close();
+      QTRY_VERIFY_WITH_TIMEOUT(!fromModel.isVisible(), 60'000);
+    }
     // And a window that was closed is not asked about; what it had open is one Enter away.
     MainWindow third(true);
     third.show();
