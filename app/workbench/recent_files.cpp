@@ -18,7 +18,8 @@
 namespace stepscope {
 namespace {
 
-constexpr qsizetype kMostRecent = 24;  // models and what was recorded of them
+constexpr qsizetype kMostRecent = 24;       // that are listed: models and what was recorded of them
+constexpr qsizetype kMostRemembered = 400;  // whose set-ups are remembered
 const QString kRecent = QStringLiteral("recent");
 
 QString setUpKey(const QString& model) {
@@ -53,8 +54,8 @@ void RecentFiles::note(const QString& path) {
   recent.removeAll(path);
   recent.prepend(path);
   QSettings settings;
-  for (const QString& old : recent.mid(kMostRecent)) settings.remove(setUpKey(old));
-  settings.setValue(kRecent, recent.mid(0, kMostRecent));
+  for (const QString& old : recent.mid(kMostRemembered)) settings.remove(setUpKey(old));
+  settings.setValue(kRecent, recent.mid(0, kMostRemembered));
   list();
 }
 

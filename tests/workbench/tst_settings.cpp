@@ -7,10 +7,14 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSettings>
 #include <QTableView>
+#include <QTemporaryDir>
 #include <QTest>
 #include <optional>
 
+#include "app/workbench/recent_files.h"
+#include "app/workbench/window_settings.h"
 #include "tests/support/qt_classes.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
@@ -139,6 +143,26 @@ class SettingsTest : public QObject {
     }));
     QCOMPARE(line(*third, "group")->text(), QStringLiteral("wte:lr=0.01; bias:weight_decay=0"));
     QCOMPARE(line(*third, "betas")->text(), QStringLiteral("0.8,0.95"));
+  }
+
+  // However many models and projects were opened since; the list of recent files is shorter.
+  void aSetUpIsRememberedOfManyModels() {
+    QTemporaryDir folder;
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder.path());
+    SnapshotStore store;
+    WindowSettings settings(true, store);
+    RecentFiles files(settings, store);
+    snapshot::Configure asked;
+    auto* rate = asked.add_settings();
+    rate->set_name("lr");
+    rate->set_value("0.05");
+    const QString model = folder.filePath(QStringLiteral("first.onnx"));
+    files.noteSetUp(model, asked);
+    files.note(model);
+    for (int i = 0; i < 100; ++i) files.note(folder.filePath(QStringLiteral("%1.onnx").arg(i)));
+    const snapshot::Configure last = files.lastSetUp(model);
+    QCOMPARE(last.settings_size(), 1);
+    QCOMPARE(last.settings(0).value(), std::string("0.05"));
   }
 
   // A breakpoint in the list is switched and removed by keys.
