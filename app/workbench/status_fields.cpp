@@ -76,11 +76,13 @@ void StatusLine::showSpeed() {
                 ? strong(format::countShort(static_cast<double>(tokens.trained) / seconds)) + QStringLiteral(" tokens/s")
                 : strong(format::countShort(static_cast<double>(timed->samples()) / seconds)) + QStringLiteral(" samples/s");
   }
-  speed_->setText(padding.isEmpty() ? speed : speed + QStringLiteral(", ") + padding);
-  speed_->setToolTip(speed.isEmpty()
-                         ? QString()
-                         : QStringLiteral("Of the newest step. Tokens are those that the loss counts; the others "
-                                          "of the batch are padding, or their labels are ignored."));
+  speed_->setText(speed);
+  speedWidth_ = speed.isEmpty() ? 0 : speed_->sizeHint().width();
+  if (!padding.isEmpty()) speed_->setText(speed + QStringLiteral(", ") + padding);
+  speed_->setToolTip(speed.isEmpty() ? QString()
+                                     : QStringLiteral("Of the newest step%1. Tokens are those that the loss counts; the "
+                                                      "others of the batch are padding, or their labels are ignored.")
+                                           .arg(padding.isEmpty() ? QString() : QStringLiteral(": ") + padding));
 }
 
 void StatusLine::showPeak() {

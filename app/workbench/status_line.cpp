@@ -171,8 +171,10 @@ void StatusLine::refresh() {
   hideEmpty();
   // While steps follow each other no field gives back the width it once needed, so that none moves; and a field that grew is
   // laid out before it is painted, or its text would be cut until the loop comes to it.
-  for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_})
+  for (QLabel* label : {where_, step_, phase_, loss_, peak_})
     label->setMinimumWidth(running && !label->isHidden() ? std::max(label->minimumWidth(), label->sizeHint().width()) : 0);
+  // Where room is short, what padding is of the tokens is cut: it widens no window.
+  speed_->setMinimumWidth(running && !speed_->isHidden() ? std::max(speed_->minimumWidth(), speedWidth_) : speedWidth_);
   layout()->activate();
   elideNote();
 }

@@ -58,6 +58,7 @@ class StatusLine : public QWidget {
   const SelectionModel& selection_;
   QLabel *where_, *step_, *phase_, *loss_, *speed_, *peak_, *device_, *worker_, *recorder_, *note_;
   QString recorderText_, recorderRole_, recorderTip_, script_, noted_;
+  int speedWidth_ = 0;  // without what padding is of the tokens
   QTimer noteTimer_;
   std::int64_t goal_ = 0;
   bool fullSpeed_ = false, restoring_ = false;
