@@ -35,6 +35,10 @@ void CancellableReads::drop(const Stop& stop) {
   if (stop && end(stop)) stop->store(true);
 }
 
+void CancellableReads::dropAll() {
+  while (!open_.empty()) drop(Stop(open_.back().stop));
+}
+
 void CancellableReads::cancel() {
   for (const Reading& reading : std::exchange(open_, {})) {
     reading.stop->store(true);

@@ -30,7 +30,8 @@ class CancellableReads : public QObject {
   bool end(const Stop& stop);
   // Another one takes its place: its answer is not wanted, and nothing is brought back. A null one is none.
   void drop(const Stop& stop);
-  void cancel();  // all of them
+  void dropAll();  // of a project that is closed
+  void cancel();   // all of them
 
   // Of the one that takes longest, more than a second by now; empty: none.
   QString longText() const;

@@ -100,6 +100,7 @@ void ProjectQueries::setProject(const QString& path) {
 }
 
 void ProjectQueries::closeProject() {
+  reads_.dropAll();
   setProject({});
   store_.project().setSql({});
 }
@@ -239,7 +240,9 @@ void ProjectQueries::runSql(const QString& query) {
           answer.truncated = result->truncated;
           answer.ns = result->time.count();
         }
-        threads_.back([this, answer = std::move(answer)]() mutable { store_.project().setSql(std::move(answer)); });
+        threads_.back([this, path, answer = std::move(answer)]() mutable {
+          store_.project().setSql(path == store_.project().projectPath() ? std::move(answer) : SqlAnswer());
+        });
       },
       ProjectThreads::Reader::kSql);
 }

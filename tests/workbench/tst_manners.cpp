@@ -69,37 +69,6 @@ class MannersTest : public QObject {
              qPrintable(QStringLiteral("%1×%2").arg(window.width()).arg(window.height())));
   }
 
-  // Heat, filters and what a run breaks on belong to a model, also when the program is started again.
-  void whatARunBreaksOnIsRememberedWithItsModel() {
-    QTemporaryDir settings;
-    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
-    const auto breaks = [](MainWindow& window) {
-      QStringList on;
-      for (const auto& b : window.store().breakpoints())
-        if (b.enabled()) on << (b.nan() ? QStringLiteral("nan") : b.new_inf() ? QStringLiteral("inf") : QStringLiteral("?"));
-      return on.join(' ');
-    };
-    const auto opened = [](MainWindow& window, const TestModel& model) {
-      window.session().inspect(model.model, {});
-      return QTest::qWaitFor([&] { return window.store().model() && !window.session().busy(); }, 20'000);
-    };
-    {
-      MainWindow window(true);
-      QVERIFY(opened(window, bundledModels()[0]));
-      auto all = window.store().breakpoints();
-      for (auto& b : all)
-        if (b.nan()) b.set_enabled(false);
-      window.session().setBreakpoints(all);
-      QCOMPARE(breaks(window), QStringLiteral("inf"));
-      QVERIFY(window.close());
-    }
-    MainWindow again(true);
-    QVERIFY(opened(again, bundledModels()[0]));
-    QCOMPARE(breaks(again), QStringLiteral("inf"));
-    QVERIFY(opened(again, bundledModels()[1]));
-    QCOMPARE(breaks(again), QStringLiteral("nan inf"));
-  }
-
   // However many files were opened: their list scrolls, and no later page makes the window higher than the screen.
   void manyRecentFilesFitTheScreen() {
     WindowDriver w({1280, 800});

@@ -106,6 +106,21 @@ class OpeningTest : public QObject {
     QVERIFY(w.loop().wait([&] { return !project.projectPath().isEmpty() && project.runs().size() == 1; }));
   }
 
+  // What is asked of it in the moment in which it is left.
+  void aProjectThatIsLeftAnswersToNobody() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(sampleProject()), w);
+    const ProjectFacts& project = w->store().project();
+    QVERIFY(w.loop().wait([&] { return project.runs().size() == 2; }));
+    w.loop().act([&] {
+      w->recording().queries().refreshRuns();
+      w->recording().queries().runSql(QStringLiteral("SELECT count(*) FROM steps"));
+      w->recording().queries().closeProject();
+    });
+    QVERIFY(w.loop().wait([&] { return w->recording().idle(); }) && w.settled());
+    QVERIFY(project.runs().empty() && project.sql().rows.empty() && !project.sqlRunning());
+  }
+
   // On the start page there is no view that Options could show.
   void nothingIsOfferedThatDoesNothing() {
     WindowDriver w;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a person sets: switches of options and what waits for the next step, settings of the training that are made of the
-// options' metadata, sizes, breakpoints with their conditions.
+// options' metadata, sizes, breakpoints with their conditions; what is remembered of it.
 #include <QAbstractItemView>
 #include <QComboBox>
 #include <QCompleter>
@@ -143,6 +143,37 @@ class SettingsTest : public QObject {
     }));
     QCOMPARE(line(*third, "group")->text(), QStringLiteral("wte:lr=0.01; bias:weight_decay=0"));
     QCOMPARE(line(*third, "betas")->text(), QStringLiteral("0.8,0.95"));
+  }
+
+  // Heat, filters and what a run breaks on belong to a model, also when the program is started again.
+  void whatARunBreaksOnIsRememberedWithItsModel() {
+    QTemporaryDir settings;
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
+    const auto breaks = [](MainWindow& window) {
+      QStringList on;
+      for (const auto& b : window.store().breakpoints())
+        if (b.enabled()) on << (b.nan() ? QStringLiteral("nan") : b.new_inf() ? QStringLiteral("inf") : QStringLiteral("?"));
+      return on.join(' ');
+    };
+    const auto opened = [](MainWindow& window, const TestModel& model) {
+      window.session().inspect(model.model, {});
+      return QTest::qWaitFor([&] { return window.store().model() && !window.session().busy(); }, 20'000);
+    };
+    {
+      MainWindow window(true);
+      QVERIFY(opened(window, bundledModels()[0]));
+      auto all = window.store().breakpoints();
+      for (auto& b : all)
+        if (b.nan()) b.set_enabled(false);
+      window.session().setBreakpoints(all);
+      QCOMPARE(breaks(window), QStringLiteral("inf"));
+      QVERIFY(window.close());
+    }
+    MainWindow again(true);
+    QVERIFY(opened(again, bundledModels()[0]));
+    QCOMPARE(breaks(again), QStringLiteral("inf"));
+    QVERIFY(opened(again, bundledModels()[1]));
+    QCOMPARE(breaks(again), QStringLiteral("nan inf"));
   }
 
   // However many models and projects were opened since; the list of recent files is shorter.
